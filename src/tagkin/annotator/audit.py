@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -69,10 +69,10 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
 
 
 def audit_labels(
-    Y: Any,
+    Y: Array,
     P: Array,
     *,
-    groups: Any = None,
+    groups: Array | None = None,
     n: int | None = None,
     kind: str | None = None,
 ) -> list[LabelFinding]:
@@ -191,7 +191,8 @@ def _find_support(
     method: NeighborVotes, rows: np.ndarray, columns: np.ndarray, n_kin: int
 ) -> Iterator[tuple[Support, ...]]:
     """Yield the images that support a label of an image, or the nearest images for label −1."""
-    index: Any = method.index
+    index = method.index
+    assert index is not None
     # methods that choose neighbours label by label choose from all
     k = min(getattr(method, "n_neighbors", index.n_points_), index.n_points_ - 1)
     for block in row_blocks(len(rows), 64 * k):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.label_input import Labels as InputLabels
 from tagkin.annotator.label_input import (
     NamedLabels,
     check_tag_lists,
@@ -58,11 +59,11 @@ class AddedImages(NamedTuple):
 
     X: Array
     """Features of shape (n, d)."""
-    y: Any
+    y: InputLabels | None
     """Labels of shape (n, D), or n lists of tags."""
     known: np.ndarray
     """Number of the image among those learned from, or −1 for a new image, shape (n,)."""
-    rejected: Any = None
+    rejected: InputLabels | None = None
     """Rejected labels, like y; with None, known images keep theirs."""
     complete: Array | None = None
     """Which images have all of their labels, shape (n,); with None, new images have."""
@@ -95,7 +96,9 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
         rejected_now = rejection_matrix(rejected, n, labels)
     rejections = replace_rows(rejected_before, rejected_now, known)
     rejections = Labels.of(labels.Y, rejections).rejected
-    known_now: dict[str, Any] = {"rejected": rejections} if method.takes_rejected else {}
+    known_now: dict[str, scipy.sparse.csr_array | np.ndarray] = (
+        {"rejected": rejections} if method.takes_rejected else {}
+    )
     if method.takes_incomplete:
         mask = np.append(model.complete, np.ones(len(new), dtype=bool))
         if complete is not None:
@@ -196,7 +199,7 @@ def _extend_table(model: Model, labels: NamedLabels, prior: NamePrior | None) ->
     return extend_names(model.names, prior, more) if more else model.names
 
 
-def _extend_tags(model: Model, y: Any, n: int, known: np.ndarray) -> NamedLabels:
+def _extend_tags(model: Model, y: InputLabels | None, n: int, known: np.ndarray) -> NamedLabels:
     """Return the lists of tags of all images, with an extended vocabulary."""
     if hasattr(y, "shape") and not holds_tags(y):
         raise InvalidInput(
@@ -215,7 +218,7 @@ def _extend_tags(model: Model, y: Any, n: int, known: np.ndarray) -> NamedLabels
     return NamedLabels(vocabulary.transform(tags), None, vocabulary, tags)
 
 
-def _extend_columns(model: Model, y: Any, n: int, known: np.ndarray) -> NamedLabels:
+def _extend_columns(model: Model, y: InputLabels | None, n: int, known: np.ndarray) -> NamedLabels:
     """Return the label matrix of all images, with the columns of new labels at the end."""
     added, before = as_labels(y, n), model.method.labels
     if added.shape[1] < before.shape[1]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
 from tagkin.annotator.problem import SIZES, Part, Problem
 from tagkin.annotator.recipe import CHOOSING, Recipe
+from tagkin.arrays import Array
 from tagkin.arrays.blocks import evenly_spaced
 from tagkin.arrays.threads import run_tasks
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.space.parts import LeaveOutSpaces
-from tagkin.space.semantic_space import uses_landmarks
+from tagkin.space.semantic_space import SemanticSpace, uses_landmarks
+from tagkin.transfer.readout import Readout
 
 __all__ = ["FoldFit", "FoldSpaces", "fit_space", "hill_climb", "run_folds"]
 
@@ -28,7 +30,7 @@ def run_folds(tasks: Sequence[Callable[[], T]], n_images: int) -> Generator[T]:
     return run_tasks(tasks) if n_images <= SIZES.huge else (task() for task in tasks)
 
 
-def fit_space(problem: Problem, recipe: Recipe) -> tuple[Any, Any]:
+def fit_space(problem: Problem, recipe: Recipe) -> tuple[SemanticSpace | None, Array]:
     """Fit a space on all images, and embed them; None and the features without a space."""
     if recipe.space is None:
         return None, problem.X
@@ -39,9 +41,9 @@ def fit_space(problem: Problem, recipe: Recipe) -> tuple[Any, Any]:
 class FoldFit(NamedTuple):
     """Embeddings of a fold, and the read-out of its known images, if one was fitted."""
 
-    known: Any
-    held_out: Any
-    readout: Any = None
+    known: Array
+    held_out: Array
+    readout: Readout | None = None
 
 
 class FoldSpaces:
@@ -72,11 +74,12 @@ class FoldSpaces:
         try:
             n_landmarks = max(1, int(CHOOSING.landmarks * space.n_landmarks))
             fitted = self.sums.without(number, n_landmarks, **options)
-            return FoldFit(*self.sums.embeddings(fitted, (known, held_out)))
+            old, new = self.sums.embeddings(fitted, (known, held_out))
+            return FoldFit(old, new)
         except InvalidInput:
             return FoldFit(X[known], X[held_out])
 
-    def embed_everything(self, kappa: float | None) -> tuple[Any, Any]:
+    def embed_everything(self, kappa: float | None) -> tuple[SemanticSpace | None, Array | None]:
         """Return the space of all images and their embeddings; None for both without sums."""
         if self.sums is None:
             return None, None

@@ -20,15 +20,17 @@ from tagkin.annotator.fold_spaces import FoldSpaces, fit_space, run_folds
 from tagkin.annotator.naming import score_names
 from tagkin.annotator.problem import SIZES, Part, Problem, count_images
 from tagkin.annotator.recipe import CHOOSING, Recipe
-from tagkin.arrays import row_blocks, to_numpy
+from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.calibration.fitting import Calibrated, HeldOutScores, fit_calibration
 from tagkin.calibration.mixture import share_logits
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.neighbors import Neighbors
+from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NameTable
-from tagkin.transfer.kin_readout import KinReadout
+from tagkin.transfer import KinReadout, NeighborTransfer
 from tagkin.transfer.kin_votes import KinVotes
+from tagkin.transfer.readout import Readout
 
 __all__ = [
     "HeldOut",
@@ -39,6 +41,9 @@ __all__ = [
     "fit_method",
     "hold_out",
 ]
+
+
+Whole = tuple[SemanticSpace | None, Array | None, Readout | None]
 
 
 class Trial(NamedTuple):
@@ -53,7 +58,7 @@ class Trial(NamedTuple):
     """Labels (C,) whose scores can be compared between images; None for all."""
     even: np.ndarray | None = None
     """Logits (n×C) with equal weights for votes and read-out, for the audit."""
-    whole: tuple[Any, Any, Any] = (None, None, None)
+    whole: Whole = (None, None, None)
     """The space of all images, their embeddings (N×m) and their read-out; None if not fitted."""
 
 
@@ -80,7 +85,7 @@ def calibrate_held_out(problem: Problem, part: Part, trial: Trial) -> HeldOut:
         by_name = score_names(problem.naming.prior, X, table.some(part.columns))
     scores = HeldOutScores(trial.scores, by_name)
     complete, rows = problem.complete, part.rows
-    is_complete: Any = slice(None) if complete is None else complete[rows]
+    is_complete: np.ndarray | slice = slice(None) if complete is None else complete[rows]
     calibrated = fit_calibration(
         scores.take(is_complete),
         part.truth(problem.Y)[is_complete],
@@ -110,7 +115,7 @@ def hold_out(
     return Trial(recipe, (scores,))
 
 
-def _score_fold(known: Problem, recipe: Recipe, new: Any) -> np.ndarray:
+def _score_fold(known: Problem, recipe: Recipe, new: Array) -> np.ndarray:
     """Score new images (n×d), without a space if there are too few labels for it."""
     try:
         space, embeddings = fit_space(known, recipe)
@@ -120,7 +125,9 @@ def _score_fold(known: Problem, recipe: Recipe, new: Any) -> np.ndarray:
     return to_numpy(method.decision_function(new if space is None else space.transform(new)))
 
 
-def fit_method(method: Any, embeddings: Any, problem: Problem, readout: Any = None) -> Any:
+def fit_method(
+    method: NeighborTransfer, embeddings: Array, problem: Problem, readout: Readout | None = None
+) -> NeighborTransfer:
     """Fit a method on embeddings (N×m); a `readout` that was fitted on them is used."""
     method, options = clone(method), {}
     if problem.rejected is not None and method.takes_rejected:
@@ -157,7 +164,7 @@ def _hold_out_readout(
         neighbors = method.model_.kneighbors(fit.held_out)
         return _VoteFit(method.model_, neighbors, logits, level)
 
-    def fit_all() -> tuple[Any, Any, Any]:
+    def fit_all() -> Whole:
         space, embeddings = spaces.embed_everything(kappa)
         if space is None or not part.is_whole:  # the method has other labels
             return space, embeddings, None
@@ -167,6 +174,7 @@ def _hold_out_readout(
 
     # folds without a fit come first; everything comes last, because nothing waits for it
     order = sorted(range(len(part.folds)), key=fits.__contains__)
+    # of any type, because the last task returns another one than the folds
     tasks: list[Callable[[], Any]] = [*(partial(fit_fold, number) for number in order), fit_all]
     votes, readout = (np.empty(truth.shape, dtype=np.float32) for _ in range(2))
     voting, first = Voting.of(recipe.method), []
@@ -222,7 +230,7 @@ class _VoteFit(NamedTuple):
     level: np.ndarray
     """Logits (C,) by which labels are rarer among known images than among all."""
 
-    def votes(self, voting: Voting, rows: Any = slice(None)) -> np.ndarray:
+    def votes(self, voting: Voting, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Return the logits (n×C) of the votes for all held-out images, or for some rows."""
         method = replace(self.method, **voting._asdict())
         neighbors = Neighbors(*(to_numpy(part)[rows] for part in self.neighbors))

@@ -19,7 +19,6 @@ them come from these scores.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -132,7 +131,9 @@ def _fit_like(
     `expected` (N×D) are probabilities of unknown labels. Without them, the images are complete.
     """
     X, Y, complete = problem.X[rows], problem.Y[rows], problem.complete
-    options: dict[str, Any] = {"rejected": problem.labels.rejected[rows]}
+    options: dict[str, scipy.sparse.csr_array | np.ndarray] = {
+        "rejected": problem.labels.rejected[rows]
+    }
     targets = Y
     if expected is not None and complete is not None:
         targets = scipy.sparse.csr_array(Y + expected[rows])

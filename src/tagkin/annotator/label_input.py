@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse
@@ -62,7 +62,7 @@ class KnownLabels(NamedTuple):
     offered: Labels | None = None
 
 
-def read_labels(y: Any, n_images: int, vocabulary: Vocabulary) -> NamedLabels:
+def read_labels(y: Labels | None, n_images: int, vocabulary: Vocabulary) -> NamedLabels:
     """Read a label matrix (N×D) or N lists of tags, which fit the vocabulary.
 
     `NamedLabels` are returned unchanged.
@@ -75,9 +75,9 @@ def read_labels(y: Any, n_images: int, vocabulary: Vocabulary) -> NamedLabels:
     return NamedLabels(vocabulary.fit_transform(tags), None, vocabulary, tags)
 
 
-def check_tag_lists(y: Any, n_images: int) -> list[list[str]]:
+def check_tag_lists(y: Labels | None, n_images: int) -> list[list[str]]:
     """Return the tags of each image as a list; None means no tags."""
-    rows = list(y)
+    rows = [] if y is None else list(y)
     if len(rows) != n_images:
         raise InvalidInput(f"Found {n_images} rows of features and {len(rows)} lists of tags.")
     for i, row in enumerate(rows):
@@ -88,13 +88,13 @@ def check_tag_lists(y: Any, n_images: int) -> list[list[str]]:
     return [_as_list(row) for row in rows]
 
 
-def _as_list(row: Any) -> list[str]:
+def _as_list(row: Iterable[str] | None) -> list[str]:
     if row is None:
         return []
     return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
-def label_matrix(y: Any, n_images: int, learned: NamedLabels) -> scipy.sparse.csr_array:
+def label_matrix(y: Labels, n_images: int, learned: NamedLabels) -> scipy.sparse.csr_array:
     """Return the learned labels of n images as a matrix (n×D).
 
     The columns of a DataFrame must have the names of the learned labels.
@@ -114,7 +114,9 @@ def label_matrix(y: Any, n_images: int, learned: NamedLabels) -> scipy.sparse.cs
     return matrix
 
 
-def rejection_matrix(rejected: Any, n_images: int, learned: NamedLabels) -> scipy.sparse.csr_array:
+def rejection_matrix(
+    rejected: Labels, n_images: int, learned: NamedLabels
+) -> scipy.sparse.csr_array:
     """Return the rejected labels of n images as a matrix (n×D).
 
     Rejected tags imply no parents: whoever rejects "animal|dog" may still see an animal.
@@ -151,7 +153,7 @@ def replace_rows(
     return both[np.append(order, matrix.shape[0] + np.flatnonzero(~is_known))]
 
 
-def holds_tags(y: Any) -> bool:
+def holds_tags(y: object) -> bool:
     """Whether y is lists of tags, with None for an image without tags, and not a matrix."""
     if scipy.sparse.issparse(y) or is_torch_array(y) or hasattr(y, "columns"):
         return False
@@ -168,5 +170,5 @@ def holds_tags(y: Any) -> bool:
     return has_text or all(isinstance(row, (list, tuple)) and not row for row in y)
 
 
-def _is_list(row: Any) -> bool:
+def _is_list(row: object) -> TypeGuard[Iterable[object]]:
     return isinstance(row, Iterable) and not isinstance(row, (str, bytes))

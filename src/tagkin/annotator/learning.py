@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -29,7 +28,8 @@ from tagkin.calibration import (
 from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
-from tagkin.space import IndicatorView
+from tagkin.space import IndicatorView, Space
+from tagkin.transfer import NeighborVotes
 
 __all__ = ["learn"]
 
@@ -106,7 +106,7 @@ def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
     """Limit the dimensions of the space if memory does not hold all scores."""
     if part.is_whole:
         return recipe
-    space: Any = recipe.space
+    space = recipe.space
     if space is not None:
         view = IndicatorView() if space.text_view == "indicator" else space.text_view
         if isinstance(view, IndicatorView):
@@ -115,13 +115,14 @@ def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
     return replace(recipe, space=space)
 
 
-def fit_everything(problem: Problem, trial: Trial) -> tuple[Any, Any]:
-    """Return the records of a trial's space (None without one) and method, for all images."""
+def fit_everything(problem: Problem, trial: Trial) -> tuple[Space, NeighborVotes]:
+    """Return the records of a trial's space and method, for all images."""
     space, embeddings, readout = trial.whole
     if embeddings is None:
         space, embeddings = fit_space(problem, trial.recipe)
     method = fit_method(trial.recipe.method, embeddings, problem, readout)
-    return None if space is None else space.space_, method.model_
+    assert space is not None  # every recipe to learn by has one
+    return space.space_, method.model_
 
 
 def audit_logits(held_out: HeldOut) -> np.ndarray:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -61,13 +61,14 @@ class Locations(Sequence[str]):
 
     def __init__(
         self,
-        names: Any,
-        digests: Any,
+        names: Sequence[str] | np.ndarray,
+        digests: Sequence[str] | np.ndarray,
         root: str | None = None,
         moved: dict[int, str] | None = None,
         remembers: bool = True,
     ):
-        self.names, self.digests, self.root = names, digests, root
+        self.names, self.digests = np.asarray(names, object), np.asarray(digests, object)
+        self.root = root
         self.moved = dict(moved or {})
         self.remembers = remembers
 
@@ -75,8 +76,7 @@ class Locations(Sequence[str]):
     def of(cls, paths: Sequence[str], digests: Sequence[str], remembers: bool) -> Locations:
         """Return the locations of photographs with these paths."""
         root, names = split_root(paths)
-        files, contents = np.array(names, dtype=object), np.array(digests, dtype=object)
-        return cls(files, contents, root, remembers=remembers)
+        return cls(names, digests, root, remembers=remembers)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -86,7 +86,11 @@ class Locations(Sequence[str]):
     def __len__(self) -> int:
         return len(self.names)
 
-    def __getitem__(self, number: Any) -> Any:
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[str]: ...
+    def __getitem__(self, number: int | slice) -> str | list[str]:
         if isinstance(number, slice):
             return [self[i] for i in range(*number.indices(len(self)))]
         i = range(len(self))[number]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class Naming:
         return cls(prior, prior.meanings([str(name) for name in names]).table())
 
 
-def check_prior(prior: Any) -> None:
+def check_prior(prior: object) -> None:
     """Reject an object that does not score images by label names."""
     if prior is not None and not hasattr(prior, "meanings"):
         raise InvalidInput(
@@ -106,5 +105,5 @@ def score_names(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarr
     return Z
 
 
-def _image_blocks(X: Array, table: NameTable) -> Any:
+def _image_blocks(X: Array, table: NameTable) -> Iterator[slice]:
     return row_blocks(X.shape[0], 16 * (len(table) + table.rows.shape[1]))

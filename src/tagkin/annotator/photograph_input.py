@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def current_tags(
     return lambda file, learned: list(dict.fromkeys([*now[file], *learned]))
 
 
-def check_tags(files: Sequence[str], tags: Any) -> list[list[str]]:
+def check_tags(files: Sequence[str], tags: TagLists | None) -> list[list[str]]:
     """Return the tags of each photograph as a list, without blank tags."""
     if tags is None:
         raise InvalidInput("Pass the tags of the photographs: one list of tags each.")
@@ -83,7 +83,7 @@ def check_tags(files: Sequence[str], tags: Any) -> list[list[str]]:
     return [_check_row(file, row) for file, row in zip(files, tags, strict=True)]
 
 
-def _check_row(file: str, row: Any) -> list[str]:
+def _check_row(file: str, row: object) -> list[str]:
     if row is None:
         return []
     if not isinstance(row, list) and (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.naming import Naming
+from tagkin.arrays import Array
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import available_memory
 from tagkin.model_selection.folds import Fold, make_folds
@@ -76,7 +76,7 @@ class Labels:
     @classmethod
     def of(
         cls,
-        Y: Any,
+        Y: scipy.sparse.csr_array,
         rejected: scipy.sparse.csr_array | None = None,
         accepted: scipy.sparse.csr_array | None = None,
         complete: np.ndarray | None = None,
@@ -94,7 +94,7 @@ class Labels:
         said.sort_indices()
         return cls(said, complete)
 
-    def take(self, rows: np.ndarray, columns: Any = slice(None)) -> Labels:
+    def take(self, rows: np.ndarray, columns: np.ndarray | slice = slice(None)) -> Labels:
         """Return what is known about some labels (C,) on some images (n,), which are complete."""
         return Labels(self.said[rows][:, columns])
 
@@ -151,7 +151,7 @@ class Labels:
 class Problem:
     """Features and labels of N images, with groups and names."""
 
-    X: Any
+    X: Array
     """Features of shape (N, d)."""
     labels: Labels
     groups: np.ndarray | None = None
@@ -191,7 +191,7 @@ class Problem:
             source = source._replace(Y=problem.Y, tags=tags)
         return replace(problem, naming=self.naming, source=source)
 
-    def take(self, rows: np.ndarray, columns: Any = slice(None)) -> Problem:
+    def take(self, rows: np.ndarray, columns: np.ndarray | slice = slice(None)) -> Problem:
         """Return features, labels and groups of some images (n,) and labels (C,)."""
         groups = self.groups
         return Problem(

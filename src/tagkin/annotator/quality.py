@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -14,7 +14,7 @@ from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.model import describe_groups
 from tagkin.annotator.problem import Labels, Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe, usual_recipe
-from tagkin.arrays import to_numpy
+from tagkin.arrays import Array, to_numpy
 from tagkin.calibration import (
     Calibration,
     ReliabilityCurve,
@@ -24,7 +24,7 @@ from tagkin.calibration import (
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report
 from tagkin.progress import Counted, Progress, silent
-from tagkin.transfer import NeighborVotes
+from tagkin.transfer import NeighborTransfer, NeighborVotes
 from tagkin.wording import count
 
 __all__ = [
@@ -239,7 +239,7 @@ def _operating_point(
 
 
 def score_visually(
-    method: Any, votes: NeighborVotes, known: np.ndarray, X: Any, new: Any
+    method: NeighborTransfer | None, votes: NeighborVotes, known: np.ndarray, X: Array, new: Array
 ) -> np.ndarray | None:
     """Score new images (n×D) by the same method in visual feature space, as a baseline.
 

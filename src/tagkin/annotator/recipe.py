@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tagkin.errors import InvalidInput
 from tagkin.space import SemanticSpace
@@ -51,13 +50,13 @@ class Recipe:
     """Configuration of a fit. Without a space, neighbours are searched among the features."""
 
     space: SemanticSpace | None
-    method: Any
+    method: NeighborTransfer
     regularizations: tuple[float, ...] = ()
     """Values of κ to choose from on held-out images, with the votes of a `KinReadout`. If empty,
     space and method are used unchanged."""
 
 
-def check_settings(space: Any, method: Any) -> None:
+def check_settings(space: object, method: object) -> None:
     """Reject a space or a method that cannot be used."""
     if not isinstance(space, SemanticSpace | None):
         raise InvalidInput(f"space must be a SemanticSpace; found {space!r}.")

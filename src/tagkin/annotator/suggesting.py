@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -292,7 +292,11 @@ def find_similar(
 
 
 def explain_labels(
-    model: Model, features: Array, labels: Any, known: np.ndarray, prior: NamePrior | None
+    model: Model,
+    features: Array,
+    labels: Sequence[object],
+    known: np.ndarray,
+    prior: NamePrior | None,
 ) -> list[list[Evidence]]:
     """Return the evidence for labels, as `FeatureAnnotator.explain` does."""
     names, method = model.labels.classes().tolist(), model.method
@@ -312,7 +316,7 @@ def explain_labels(
     return [[complete(i, evidence) for evidence in row] for i, row in enumerate(of_images)]
 
 
-def _columns_of(labels: Any) -> Any:
+def _columns_of(labels: object) -> object:
     """Return the columns of suggestions, and other labels unchanged."""
     if isinstance(labels, (list, tuple)) and not isinstance(labels, LabelSuggestion):
         return [_columns_of(label) for label in labels]

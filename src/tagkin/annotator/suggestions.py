@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Support(NamedTuple):
 class LabelSuggestion(NamedTuple):
     """A label for an image."""
 
-    name: Any
+    name: str | int
     """Entry of `classes_`: a tag, the column of a DataFrame, or the column's number."""
     confidence: float
     """Probability that the label is right: of suggestions with .8, 80 % are."""
@@ -62,7 +62,7 @@ class LabelFinding(NamedTuple):
 
     image: int
     """Number of the image, from 0."""
-    name: Any
+    name: str | int
     """Entry of `classes_`."""
     kind: str
     """Either "wrong" or "missing"."""
@@ -83,10 +83,10 @@ class SimilarImage(NamedTuple):
     """Cosine in the space, or 1/(1 + d) if the method's distance d is Euclidean; at most 1."""
 
 
-def _as_dict(record: Any) -> dict[str, Any]:
+def _as_dict(record: PhotoSuggestions | Similar | Finding) -> dict[str, object]:
     """Return a dataclass and its nested dataclasses as dicts and lists."""
 
-    def with_lists(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def with_lists(pairs: list[tuple[str, object]]) -> dict[str, object]:
         return {name: list(v) if isinstance(v, tuple) else v for name, v in pairs}
 
     return asdict(record, dict_factory=with_lists)
@@ -129,7 +129,7 @@ class PhotoSuggestions:
     tags: tuple[str, ...] = ()
     """Known tags of the photograph, which are not suggested again."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain dicts and lists for JSON."""
         values = _as_dict(self)
         return {name: values[name] for name in ("file", "tags", "suggestions")}
@@ -144,7 +144,7 @@ class Similar:
     """Cosine in the space, or 1/(1 + d) if the method's distance d is Euclidean; at most 1."""
     tags: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain dicts and lists for JSON."""
         return _as_dict(self)
 
@@ -162,7 +162,7 @@ class Finding:
     kin: tuple[Kin, ...]
     """Photographs with a missing tag; for a wrong tag, the nearest, which rarely have it."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain dicts and lists for JSON."""
         return _as_dict(self)
 
@@ -178,7 +178,9 @@ class LearnedPhotographs(NamedTuple):
     ) -> PhotoSuggestions:
         """Return the suggestions for a photograph with these present tags."""
         tags = [
-            TagSuggestion(s.name, s.confidence, self.kin(s.support), s.name_share, s.readout_share)
+            TagSuggestion(
+                str(s.name), s.confidence, self.kin(s.support), s.name_share, s.readout_share
+            )
             for s in suggestions
         ]
         return PhotoSuggestions(file, tuple(tags), tuple(present))
@@ -192,7 +194,7 @@ class LearnedPhotographs(NamedTuple):
     def finding(self, finding: LabelFinding) -> Finding:
         """Return a tag of a photograph that seems wrong or missing."""
         file, kin = self.paths[finding.image], self.kin(finding.support)
-        return Finding(file, finding.name, finding.kind, finding.confidence, kin)
+        return Finding(file, str(finding.name), finding.kind, finding.confidence, kin)
 
     def kin(self, support: Iterable[Support]) -> tuple[Kin, ...]:
         """Return the photographs that support a tag."""
@@ -226,13 +228,15 @@ def suggestion_columns(
     >>> columns["kin_share"].tolist()
     [1.0, 0.75, 1.0]
     """
-    rows: Any = suggested
     first, dtype = "image", "int64"
-    if rows and isinstance(rows[0], PhotoSuggestions):
-        first, dtype = "file", "object"
-        entries = [(photo.file, s.tag, s) for photo in rows for s in photo.suggestions]
-    else:
-        entries = [(image, s.name, s) for image, row in enumerate(rows) for s in row]
+    entries: list[tuple[str | int, str | int, TagSuggestion | LabelSuggestion]] = []
+    rows: Sequence[PhotoSuggestions | Sequence[LabelSuggestion]] = suggested
+    for image, row in enumerate(rows):
+        if isinstance(row, PhotoSuggestions):
+            first, dtype = "file", "object"
+            entries += [(row.file, s.tag, s) for s in row.suggestions]
+        else:
+            entries += [(image, s.name, s) for s in row]
     images, tags, suggestions = zip(*entries, strict=True) if entries else ((), (), ())
     if not all(isinstance(s, TagSuggestion | LabelSuggestion) for s in suggestions):
         raise InvalidInput(

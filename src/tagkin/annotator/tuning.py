@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from sklearn.base import clone
 
@@ -15,8 +14,6 @@ from tagkin.progress import Progress, silent
 from tagkin.transfer import KinReadout
 
 __all__ = ["tune"]
-
-_FOLDS = 3
 
 
 def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
@@ -30,7 +27,7 @@ def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
     problem = sample_for_tuning(problem)
     pipeline = make_pipeline(recipe.space, recipe.method)
     of_space, of_method = (name for name, _ in pipeline.steps)
-    grid: dict[str, list[Any]] = {f"{of_space}__regularization": list(CHOOSING.regularizations)}
+    grid: dict[str, list[object]] = {f"{of_space}__regularization": list(CHOOSING.regularizations)}
     grid |= {f"{of_method}__{name}": values for name, values in recipe.method.tuned.items()}
     with blas_threads_for(problem.largest_product):
         search = grid_search(
@@ -38,7 +35,7 @@ def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
             problem.X,
             problem.Y,
             grid,
-            cv=problem.split(_FOLDS),
+            cv=problem.split(3),
             groups=problem.groups,
             rejected=problem.rejected,
             random_state=problem.seed,

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -20,6 +20,10 @@ from tagkin.evaluation.metrics import (
     label_counts,
     precision_recall,
 )
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
 
 __all__ = ["LabelReport", "label_report"]
 
@@ -93,7 +97,7 @@ class LabelReport:
 
         return np.array(sorted(range(len(self.names)), key=key), dtype=np.intp)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with a row for each label, in `order`. Needs pandas.
 
         Its index holds the label indices: ``to_frame().loc[t]`` is the label of column t.
@@ -115,7 +119,7 @@ class LabelReport:
         writer.writerows(map(_as_text, row) for row in zip(*columns.values(), strict=True))
         return "".join(lines)
 
-    def draw(self, *, n_labels: int = 40) -> Any:
+    def draw(self, *, n_labels: int = 40) -> Figure:
         """Draw a matplotlib Figure of average precision and support, in `order`.
 
         Needs matplotlib.
@@ -132,7 +136,7 @@ class LabelReport:
             self.names[order], self.average_precision[order], self.support[order], n_labels
         )
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, np.ndarray | list[str]]:
         """Return the columns of tables, with rows in `order`."""
         order = self.order
         shown = {
@@ -257,7 +261,7 @@ def _count_confusions(labels: csr_array, assigned: csr_array) -> tuple[np.ndarra
     return confused_with, confused_count
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, (float, np.floating)):
         return "" if np.isnan(value) else f"{value:.6g}"
     return str(value)

@@ -5,7 +5,7 @@ Charts on tagkin's own pages do not need matplotlib, which is imported at the fi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,13 +13,17 @@ from tagkin.arrays import Array, check_integer
 from tagkin.calibration.reliability import reliability_curve
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 __all__ = ["draw_labels", "draw_reliability"]
 
 # From Paul Tol's bright scheme, which colour-blind people can distinguish.
 _BLUE, _RED, _GREY = "#4477AA", "#EE6677", "#BBBBBB"
 _LONGEST = 28  # characters of a name
 # Style of numbers, legible over the line of the mean.
-_TEXT = {
+_TEXT: dict[str, Any] = {  # of the many types that matplotlib takes
     "va": "center",
     "fontsize": 8,
     "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5},
@@ -28,7 +32,7 @@ _TEXT = {
 
 def draw_labels(
     names: np.ndarray, precision: np.ndarray, support: np.ndarray, n_labels: int = 40
-) -> Any:
+) -> Figure:
     """Draw bars of average precision and numbers of images of D labels, in their order.
 
     Labels with a precision of NaN are counted but not shown. If there are more than `n_labels`,
@@ -64,7 +68,7 @@ def draw_labels(
     return figure
 
 
-def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
+def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Figure:
     """Draw a matplotlib Figure of observed frequency against predicted probability.
 
     Parameters
@@ -94,7 +98,7 @@ def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
     return figure
 
 
-def _figure(width: float, height: float) -> Any:
+def _figure(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -115,7 +119,7 @@ def _choose(precision: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarra
     return shown, row + 2 * (row >= n_first), n_first + 0.5
 
 
-def _write(axes: Any, row: float, value: float, text: str) -> None:
+def _write(axes: Axes, row: float, value: float, text: str) -> None:
     """Write a number at the end of its bar."""
     axes.annotate(text, (value, row), xytext=(4, 0), textcoords="offset points", **_TEXT)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from tagkin.errors import InvalidInput
 from tagkin.labels.merging import canonical_words, whole_paths
 
 __all__ = ["TagReader", "leaf_of", "most_frequent", "normalize_tag"]
+
+Levels = tuple[list[str], int]
+"""Levels above a tag, and how many of them, from the lowest, it implies."""
 
 # Joins the levels of a normalised tag. Python counts it as white space, so no level contains it. It
 # sorts before every letter, so children come right after their parent.
@@ -65,7 +67,7 @@ class TagReader:
         separator: str | Sequence[str] | None,
         imply_parents: bool,
         words: Mapping[str, str] | None = None,
-        above: Mapping[str, Sequence[Any]] | None = None,
+        above: Mapping[str, Levels] | None = None,
     ):
         self._words, self._above = dict(words or {}), dict(above or {})
         self._separators = [separator] if isinstance(separator, str) else list(separator or ())
@@ -120,7 +122,7 @@ class TagReader:
     def _join(self, levels: Sequence[str]) -> str:
         return self._separators[0].join(levels) if self._separators else levels[0]
 
-    def tags_of(self, row: Any, number: int) -> Iterator[tuple[str, str]]:
+    def tags_of(self, row: object, number: int) -> Iterator[tuple[str, str]]:
         """Yield pairs (normalised tag, spelling) of an image's tags, without blank tags."""
         if row is None:
             return
@@ -169,9 +171,9 @@ class TagReader:
 
     def forms(
         self, tags: Mapping[str, int], plurals: bool, levels: bool
-    ) -> tuple[dict[str, str], dict[str, tuple[list[str], int]]]:
+    ) -> tuple[dict[str, str], dict[str, Levels]]:
         """Learn `words` and `above`, which merge forms of a tag, from tags and their counts."""
-        counts: Counter[Any] = Counter()
+        counts: Counter[str] = Counter()
         if plurals:
             for tag, n in tags.items():
                 counts.update(dict.fromkeys(_key(self._levels(tag)), n))
@@ -179,18 +181,18 @@ class TagReader:
             self._words = canonical_words(counts, {word for key in aliased for word in key})
         if not levels:
             return self._words, {}
-        counts.clear()
+        paths: Counter[tuple[str, ...]] = Counter()
         spellings: dict[str, Counter[str]] = {}
         for tag, n in tags.items():
             tag_levels, key = self._read(tag)
             for word, level in zip(key, tag_levels, strict=True):
                 spellings.setdefault(word, Counter())[level] += n
             for end in range(1 if self._imply_parents else len(key), len(key) + 1):
-                counts[key[:end]] += n
+                paths[key[:end]] += n
         shown = {word: most_frequent(counter) for word, counter in spellings.items()}
         above = {
             _JOINT.join(end): ([shown[word] for word in path], n_implied)
-            for end, (path, n_implied) in whole_paths(counts).items()
+            for end, (path, n_implied) in whole_paths(paths).items()
         }
         return self._words, above
 

@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.sparse
@@ -28,7 +28,7 @@ TagLists = Iterable[Iterable[str] | None]
 class _Levels(Rule):
     """Levels above a tag, and how many of them it implies."""
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, list) or len(value) != 2:
             raise Refused(where, f"is {describe_value(value)}, not levels and their number")
         Texts().check(value[0], sizes, where)
@@ -121,7 +121,7 @@ class Vocabulary(HasParameters):
     _names: Annotated[list[str], Texts("D")]
     # from `TagReader.forms`
     _words: dict[str, str]
-    _above: Annotated[dict[str, Any], Table(_Levels())]
+    _above: Annotated[dict[str, tuple[list[str], int]], Table(_Levels())]
     n_images_: Annotated[int, Whole()]
     unknown_: Annotated[dict[str, int], Table(Whole())]
 
@@ -368,7 +368,7 @@ class Vocabulary(HasParameters):
         return facts
 
 
-def _check_lists(tag_lists: Any) -> list[Any]:
+def _check_lists(tag_lists: TagLists) -> list[Iterable[str] | None]:
     if isinstance(tag_lists, (str, bytes, Mapping)) or not isinstance(tag_lists, Iterable):
         raise InvalidInput(
             f"Expected one list of tags per image; found {type(tag_lists).__name__}. Pass a list "
@@ -377,12 +377,13 @@ def _check_lists(tag_lists: Any) -> list[Any]:
     return list(tag_lists)
 
 
-def _tags(row: Any) -> Iterable[str]:
+def _tags(row: Iterable[str] | None) -> Iterable[str]:
     """Return the tags of a row, which may be an array without a truth value."""
     return () if row is None else row
 
 
-def _materialise(row: Any) -> Any:
+def _materialise(row: Iterable[str] | None) -> Iterable[str] | None:
     """Return a row that can be read twice; reading it reports an invalid row."""
-    invalid = isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable)
-    return row if invalid else list(row)
+    if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+        return row
+    return list(row)

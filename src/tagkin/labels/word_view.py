@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.sparse
@@ -21,7 +21,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput
-from tagkin.lexicons.word_vectors import WordVectors, measure_coverage
+from tagkin.lexicons.word_vectors import FilePath, WordVectors, measure_coverage
 from tagkin.records.forms import storable
 from tagkin.records.rules import Flags, Floats, Number
 
@@ -65,7 +65,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         names: Sequence[str] | None = None,
-        vectors: Any = None,
+        vectors: WordVectors | FilePath | Array | None = None,
     ):
         self.names = names
         self.vectors = vectors
@@ -117,9 +117,9 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     def transform(self, Y: Array) -> Array:
         """Return mean vectors T̂ (n×v) of labels Y (n×D), float32 if Y is that or narrower."""
         check_is_fitted(self)
-        checked: Any = check_label_matrix(Y, n_labels=len(self.known_))
+        checked = check_label_matrix(Y, n_labels=len(self.known_))
         if scipy.sparse.issparse(checked):
-            return self._means(checked.astype(as_block(checked.data[:1, None]).dtype))
+            return self._means(checked.astype(as_block(np.asarray(checked.data)[:1, None]).dtype))
         Y = checked
         xp = namespace(Y)
         shape = Y.shape[0], self.vectors_.shape[1]
@@ -128,7 +128,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
             means[rows] = self._means(as_block(Y[rows]))
         return means
 
-    def _means(self, Y: Any) -> Array:
+    def _means(self, Y: Array | scipy.sparse.csr_array) -> Array:
         values = Y.data if scipy.sparse.issparse(Y) else Y
         xp = namespace(values)
         totals = Y @ like(self.known_, values)

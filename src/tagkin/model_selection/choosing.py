@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from tagkin.arrays import Array
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.cross_validation import check_inputs
-from tagkin.model_selection.folds import make_folds
+from tagkin.model_selection.folds import Splits, make_folds
 from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.scoring import score_settings
 from tagkin.progress import Progress, with_progress
@@ -25,7 +24,7 @@ __all__ = ["GridSearchResult", "Trial", "grid_search"]
 class Trial:
     """A setting and its scores."""
 
-    parameters: dict[str, Any]
+    parameters: dict[str, object]
     scores: np.ndarray
     """The measure on each fold, shape (n_folds,)."""
 
@@ -39,9 +38,9 @@ class Trial:
 class GridSearchResult:
     """The best setting, and all trials."""
 
-    estimator: Any
+    estimator: BaseEstimator
     """The estimator with the best setting, fitted on all images."""
-    parameters: dict[str, Any]
+    parameters: dict[str, object]
     score: float
     """Mean of the measure over the folds, at the best setting."""
     trials: list[Trial]
@@ -66,13 +65,13 @@ class GridSearchResult:
 
 
 def grid_search(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Array,
     Y: Array,
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Sequence[object]],
     *,
     measure: str | Measure = "MAP",
-    cv: Any = 3,
+    cv: int | Splits = 3,
     groups: Array | None = None,
     rejected: Array | None = None,
     refit_space: bool = True,
@@ -153,7 +152,9 @@ def grid_search(
     return GridSearchResult(fitted, best.parameters, best.mean, trials)
 
 
-def _settings(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def _settings(
+    estimator: BaseEstimator, grid: Mapping[str, Sequence[object]]
+) -> list[dict[str, object]]:
     """Return every combination of the grid."""
     known = estimator.get_params()
     if not isinstance(grid, Mapping):

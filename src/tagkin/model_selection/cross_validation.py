@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from tagkin.arrays import Array, check_features, check_groups, check_label_matrix
 from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
-from tagkin.model_selection.folds import make_folds
+from tagkin.model_selection.folds import Splits, make_folds
 from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.scoring import Images, score_settings
 from tagkin.progress import Progress, with_progress
@@ -20,12 +20,12 @@ __all__ = ["evaluate_folds", "held_out_scores"]
 
 
 def evaluate_folds(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Array,
     Y: Array,
     *,
     measure: str | Measure = "MAP",
-    cv: Any = 3,
+    cv: int | Splits = 3,
     groups: Array | None = None,
     refit_space: bool = True,
     random_state: int | None = 0,
@@ -65,11 +65,11 @@ def evaluate_folds(
 
 
 def held_out_scores(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Array,
     Y: Array,
     *,
-    cv: Any = 3,
+    cv: int | Splits = 3,
     groups: Array | None = None,
     refit_space: bool = True,
     random_state: int | None = 0,
@@ -121,7 +121,7 @@ def held_out_scores(
     return scores
 
 
-def check_inputs(X: Array, Y: Array, groups: Array | None, rejected: Any = None) -> Images:
+def check_inputs(X: Array, Y: Array, groups: Array | None, rejected: Array | None = None) -> Images:
     """Check features (N×d), labels (N×D) and groups (N,) of the same images, at least two."""
     features = check_features(X, min_rows=2)
     n = features.shape[0]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,7 +13,13 @@ from tagkin.arrays import Array, check_groups, check_integer
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
-__all__ = ["Fold", "make_folds", "random_folds"]
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+
+__all__ = ["Fold", "Splits", "make_folds", "random_folds"]
+
+Splits: TypeAlias = "BaseCrossValidator | Iterable[tuple[Array, Array]]"
+"""A splitter of scikit-learn, or pairs of known and held-out images."""
 
 
 class Fold(NamedTuple):
@@ -56,7 +63,7 @@ def random_folds(n_images: int, n_folds: int, random_state: int | None = 0) -> l
 
 
 def make_folds(
-    n_images: int, Y: Array, cv: Any, groups: Array | None, random_state: int | None
+    n_images: int, Y: Array, cv: int | Splits, groups: Array | None, random_state: int | None
 ) -> list[Fold]:
     """Make folds from their number, a scikit-learn splitter, or pairs (known, held out).
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -50,15 +50,15 @@ class Images(NamedTuple):
     groups: np.ndarray | None = None
     """The group of each image (N,). Methods that learn from neighbours of known images ignore
     neighbours in the image's own group."""
-    rejected: Any = None
+    rejected: Array | None = None
     """Labels (N×D) that a person rejected."""
 
     def take(self, rows: np.ndarray) -> Images:
         """Return some of the images."""
-        parts: list[Any] = [None if part is None else part[rows] for part in self]
+        parts = [None if part is None else part[rows] for part in self]
         return Images(*parts)
 
-    def fit(self, estimator: Any) -> Any:
+    def fit(self, estimator: BaseEstimator) -> BaseEstimator:
         """Fit an estimator, with groups and rejections if it, or a pipeline's last step, can."""
         last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
         prefix = f"{estimator.steps[-1][0]}__" if last is not estimator else ""
@@ -71,9 +71,9 @@ class Images(NamedTuple):
 
 
 def score_settings(
-    estimator: Any,
+    estimator: BaseEstimator,
     images: Images,
-    settings: list[dict[str, Any]],
+    settings: list[dict[str, object]],
     folds: list[Fold],
     refit_space: bool,
 ) -> Iterator[Run]:
@@ -103,19 +103,25 @@ class _FoldEmbeddings:
     space is solved. With `refit_space`, spaces are learned without the held-out images.
     """
 
-    def __init__(self, spaces: list[Any], images: Images, folds: list[Fold], refit_space: bool):
+    def __init__(
+        self,
+        spaces: list[BaseEstimator | None],
+        images: Images,
+        folds: list[Fold],
+        refit_space: bool,
+    ):
         self.X, self.Y, self.folds, self.refit_space = images.X, images.Y, folds, refit_space
-        self.fitted: Any = None
-        self.embeddings: Any = None
-        self.parts: Any = None
-        alone = spaces[0] is not None and len(spaces[0]) == 1
-        if refit_space and alone and isinstance(spaces[0][0], SemanticSpace) and _partition(folds):
+        self.fitted: BaseEstimator | None = None
+        self.embeddings: Array | None = None
+        self.parts: LeaveOutSpaces | None = None
+        alone = [space[0] for space in spaces if space is not None and len(space) == 1]
+        if refit_space and alone and isinstance(alone[0], SemanticSpace) and _partition(folds):
             # the smallest κ needs the most precision
-            base = min((space[0] for space in spaces), key=lambda space: space.regularization)
+            base = min(alone, key=lambda space: space.regularization)
             parts = [fold.held_out for fold in folds]
             self.parts = LeaveOutSpaces(base, images.X, images.Y, parts)
 
-    def of(self, space: Any, number: int) -> tuple[Array, Array]:
+    def of(self, space: BaseEstimator | None, number: int) -> tuple[Array, Array]:
         """Return the embeddings of the known and the held-out images of a fold."""
         known, held_out = self.folds[number]
         if space is None:
@@ -123,6 +129,7 @@ class _FoldEmbeddings:
         if not self.refit_space:
             if self.fitted is not space:
                 self.fitted, self.embeddings = space, space.fit(self.X, self.Y).transform(self.X)
+            assert self.embeddings is not None
             return self.embeddings[known], self.embeddings[held_out]
         if self.parts is None:
             space.fit(self.X[known], self.Y[known])
@@ -143,7 +150,7 @@ def _partition(folds: list[Fold]) -> bool:
     )
 
 
-def _split(estimator: Any) -> tuple[Any, Any]:
+def _split(estimator: BaseEstimator) -> tuple[BaseEstimator | None, BaseEstimator]:
     """Return the transformers before the method, as a pipeline or None, and the method."""
     if not is_pipeline(estimator):
         return None, estimator
@@ -152,7 +159,7 @@ def _split(estimator: Any) -> tuple[Any, Any]:
     return estimator[:-1], estimator.steps[-1][1]
 
 
-def _space_parameters(estimator: Any) -> Callable[[str], bool]:
+def _space_parameters(estimator: BaseEstimator) -> Callable[[str], bool]:
     """Return a function that tells whether a parameter belongs to a step before the method."""
     if not is_pipeline(estimator):
         return lambda name: False
@@ -161,10 +168,10 @@ def _space_parameters(estimator: Any) -> Callable[[str], bool]:
 
 
 def _group_settings(
-    settings: Sequence[Mapping[str, Any]], shared: Callable[[str], bool]
+    settings: Sequence[Mapping[str, object]], shared: Callable[[str], bool]
 ) -> list[list[int]]:
     """Group the indices of settings by the values of `shared` parameters."""
-    groups: list[tuple[list[Any], list[int]]] = []
+    groups: list[tuple[list[tuple[str, object]], list[int]]] = []
     for i, setting in enumerate(settings):
         key = [(name, value) for name, value in setting.items() if shared(name)]
         for known_key, members in groups:
@@ -176,14 +183,14 @@ def _group_settings(
     return [members for _, members in groups]
 
 
-def _same(first: tuple[str, Any], second: tuple[str, Any]) -> bool:
+def _same(first: tuple[str, object], second: tuple[str, object]) -> bool:
     """Whether two parameters are equal; False if values cannot be compared."""
     if first[0] != second[0] or type(first[1]) is not type(second[1]):
         return False
     return first[1] is second[1] or (not hasattr(first[1], "shape") and bool(first[1] == second[1]))
 
 
-def _score_methods(methods: list[BaseEstimator], known: Images, new: Array) -> Iterator[Any]:
+def _score_methods(methods: list[BaseEstimator], known: Images, new: Array) -> Iterator[Array]:
     """Yield the scores of new images by each method; methods share searches if they can."""
     by_neighbors = all(isinstance(m, NeighborTransfer) and not m.needs_embeddings for m in methods)
     if not by_neighbors:
@@ -191,19 +198,19 @@ def _score_methods(methods: list[BaseEstimator], known: Images, new: Array) -> I
             yield known.fit(method).decision_function(new)
         return
     parameters = [m.get_params(deep=False) for m in methods]
-    scores: list[Any] = [None] * len(methods)
+    scores: dict[int, Callable[[], Array]] = {}
     for group in _group_settings(parameters, lambda name: name in _SEARCH_PARAMETERS):
         shared = _SharedNeighbors([methods[i] for i in group], known, new)
         for i in group:
             scores[i] = partial(shared.score, methods[i])
-    for score in scores:
-        yield score()
+    for i in range(len(methods)):
+        yield scores[i]()
 
 
 class _SharedNeighbors:
     """Neighbours shared by several methods, with the largest number that any of them needs."""
 
-    def __init__(self, methods: list[Any], known: Images, new: Array):
+    def __init__(self, methods: list[NeighborTransfer], known: Images, new: Array):
         old, self.Y, n = known.X, known.Y, known.X.shape[0]
         # placeholder for methods that do not learn from neighbours of known images
         self.of_old = Neighbors(np.zeros((n, 1), dtype=np.int64), np.zeros((n, 1)))
@@ -218,6 +225,6 @@ class _SharedNeighbors:
         if any(m.learns_from_neighbors for m in methods):
             self.of_old = neighbors_outside(index, old, min(most, n - 1), known.groups)
 
-    def score(self, method: Any) -> Any:
+    def score(self, method: NeighborTransfer) -> Array:
         """Return the scores of the new images by a method."""
         return method.fit_neighbors(*self.of_old, self.Y).score_neighbors(*self.of_new)
