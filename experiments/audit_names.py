@@ -33,7 +33,7 @@ def count_findings(task: Task, share: float, draw: int) -> dict[str, list[int]]:
     lists = [[task.labels[t] for t in np.flatnonzero(row)] for row in labels]
     annotator = FeatureAnnotator(prior=task.prior, vocabulary=Vocabulary())
     annotator.fit(task.X[rows], lists)
-    column = {label: t for t, label in enumerate(task.labels)}
+    column: dict[str | int, int] = {label: t for t, label in enumerate(task.labels)}
     counts = {kind: [0, 0, 0, 0] for kind in ("wrong", "missing")}
     for finding in annotator.audit(n_kin=0):
         at = 0 if finding.confidence >= 0.8 else 2
