@@ -31,7 +31,10 @@ from tagkin.evaluation import evaluate
 __all__ = ["run"]
 
 DRAWS = (911, 912)
-SETTINGS = (("coco", 1500), ("coco", 400), ("coco", 100), ("photos", 400), ("flickr8k", 400))
+SETTINGS = (
+    *(("coco", 1500), ("coco", 400), ("coco", 100)),
+    *(("photos", 400), ("flickr8k", 400), ("flickr8k", 6000)),
+)
 N_TEST = 800
 LIKELY = 0.1  # least probability of the pairs whose calibration error is measured
 STEPS = ("nothing", "names", "votes", "read-out", "weights", "link", "choice of κ, K and τ")
