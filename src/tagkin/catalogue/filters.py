@@ -62,7 +62,14 @@ class Filters:
     ) -> tuple[str, list[SqlValue]]:
         """Return the condition on a table of contents and tags, and its values.
 
-        With `new_tags`, unknown tags are allowed.
+        Parameters
+        ----------
+        database : Database
+            Knows the numbers of tags.
+        table : str
+            Name of the table in the query.
+        new_tags : bool
+            Allow unknown tags.
         """
         parts, values = ["1"], list[SqlValue]()
         if self.tags:

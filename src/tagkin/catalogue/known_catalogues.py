@@ -43,7 +43,15 @@ def known_catalogues() -> dict[Path, Path]:
 
 
 def is_catalogued(folder: Path, catalogue: Path | None) -> bool:
-    """Whether the catalogue that a user named exists, or else one of the folder or one above it."""
+    """Whether the catalogue that a user named exists, or else one of the folder or one above it.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder of photographs.
+    catalogue : Path or None
+        The catalogue that a user named.
+    """
     if catalogue is not None:
         return catalogue.exists()
     here, known = Path(os.path.realpath(folder)), known_catalogues()
