@@ -197,6 +197,24 @@ def test_racing_saves_and_loads(tmp_path):
     assert os.listdir(folder.parent) == ["model"]
 
 
+def test_a_model_that_was_replaced_and_put_back_is_read(models, tmp_path, monkeypatch):
+    folder = save(models[0], tmp_path / "model")
+    (arrays,) = folder.glob("arrays-*.safetensors")
+    read_document, n_read = folders.read_document, 0
+
+    def read_and_put_back(path):
+        nonlocal n_read
+        n_read += 1
+        if n_read == 2:
+            (tmp_path / "elsewhere").rename(arrays)
+        return read_document(path)
+
+    arrays.rename(tmp_path / "elsewhere")
+    monkeypatch.setattr(folders, "read_document", read_and_put_back)
+    assert whole(folder) == 0.5
+    assert n_read == 2
+
+
 def test_one_who_waits_too_long_is_told(models, tmp_path, monkeypatch):
     fcntl = pytest.importorskip("fcntl", reason="Windows has no fcntl")
     folder = save(models[0], tmp_path / "model")

@@ -55,6 +55,7 @@ __all__ = ["check_folder", "load", "save"]
 
 _LOCK = ".saving"
 _TRIES = 20  # to read a model that other processes keep replacing
+_SAME = 3  # times that a file must be missing: a process may replace a model and put it back
 
 # --- saving ------------------------------------------------------------------------------
 
@@ -362,7 +363,7 @@ def _read(folder: Path) -> Any:  # see `load`
 
 def _open(folder: Path) -> tuple[dict[str, object], Mapped, Mapped | None]:
     """Open the document and the files that it names, all of one save."""
-    document = read_document(folder)
+    document, n_same = read_document(folder), 0
     for _ in range(_TRIES):
         try:
             files = [
@@ -373,7 +374,8 @@ def _open(folder: Path) -> tuple[dict[str, object], Mapped, Mapped | None]:
             ]
         except FileNotFoundError as error:
             again = read_document(folder)
-            if again == document:
+            n_same = n_same + 1 if again == document else 0
+            if n_same == _SAME:
                 name = Path(error.filename).name
                 raise DamagedModel(f"{folder} is incomplete: {name} is missing.") from error
             document = again
