@@ -22,7 +22,8 @@ def test_suggestions_are_mostly_right_and_as_sure_as_they_say(fitted, synthetic)
     assert len(right) > 50
     assert min(confidences) >= 0.5
     assert np.mean(right) > 0.75
-    assert np.mean(confidences) == pytest.approx(np.mean(right), abs=0.15)
+    # people forgot 15 % of the tags, and confidences are of what they would give
+    assert np.mean(confidences) == pytest.approx(0.85 * np.mean(right), abs=0.1)
 
 
 def test_kin_carry_the_tag_and_their_shares_add_up(fitted, synthetic):
@@ -51,11 +52,10 @@ def test_confidences_are_the_calibrated_scores(fitted, synthetic):
     photos = seen(synthetic.X[300:320], first=300)
     parts = fitted.method_.components(fitted.space_.transform(photos.features))
     judge, names = fitted.calibrator_, fitted.vocabulary_.names_
-    mixture, link = judge.mixture, judge.link
+    mixture = judge.mixture
     columns = zip(mixture.weights.T, mixture.centers.T, parts, strict=True)
     z = mixture.intercepts + sum(weights * (part - center) for weights, center, part in columns)
-    beyond = z - np.clip(z, link.scores[0], link.scores[-1])
-    log_odds = np.interp(z, link.scores, link.log_odds) + 0.1 * beyond
+    log_odds = z - judge.shrink * np.maximum(z + 1, 0)
     expected = 1 / (1 + np.exp(-log_odds))
     suggestions = fitted.suggest(photos, threshold=0.0)
     assert all(len(photo.suggestions) == len(names) for photo in suggestions)

@@ -72,7 +72,9 @@ def test_pooling_helps_rare_labels():
 def test_probabilities_rank_like_scores(fitted):
     grid = np.repeat(np.linspace(-8, 8, 401)[:, None], 40, axis=1)
     P = fitted.predict_proba(grid)
-    assert (np.diff(P, axis=0) > 0).all()
+    steps = np.diff(P, axis=0)
+    assert (steps >= 0).all()
+    assert (steps[P[1:] < 0.9999] > 0).all()  # float32 may round two that are nearer to 1
     assert ((P > 0) & (P < 1)).all()
 
 

@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.stats
-from scipy.special import expit, logit
-from sklearn.isotonic import IsotonicRegression
+from scipy.special import expit
 
 from tagkin.arrays import memory_budget
 from tagkin.calibration.calibration import (
     LINKING,
     Cuts,
-    Link,
     Tally,
+    apply_link,
     fit_cuts,
-    fit_link,
+    fit_shrink,
     tally_pairs,
 )
 
@@ -45,62 +44,63 @@ def test_pairs_are_counted_by_their_log_odds():
         assert positives == pytest.approx((weights * Y.toarray())[here].sum(), abs=1e-6)
 
 
-def test_the_link_is_an_isotonic_regression():
-    z, Y = drawn()
+def test_the_shrink_is_the_likeliest():
+    """Against a search on a grid, of the printed loss."""
+    z, Y = drawn(n=300)
     tally = tally_of(z, Y)
-    link = fit_link(tally)
-    peer = IsotonicRegression().fit(
-        tally.log_odds, tally.positives / np.maximum(tally.count, 1e-9), sample_weight=tally.count
+    grid = np.linspace(0, LINKING.most_shrink, 901)
+    log_odds = tally.log_odds - grid[:, None] * np.maximum(tally.log_odds + 1, 0)
+    p = expit(log_odds)
+    absent = tally.count - tally.positives
+    loss = -(tally.positives * np.log(p) + absent * np.log1p(-p)).sum(axis=1)
+    loss += LINKING.shrink_pull / 2 * (grid - LINKING.shrink) ** 2
+    assert fit_shrink(tally) == pytest.approx(grid[np.argmin(loss)], abs=0.002)
+
+
+def test_likely_labels_become_less_likely():
+    """If log-odds say twice too much above −1, half of that is taken away."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(-1, 2, (3000, 10))
+    right = z - 0.5 * np.maximum(z + 1, 0)
+    shrink = fit_shrink(
+        tally_of(z, scipy.sparse.csr_array((rng.random(z.shape) < expit(right)) * 1.0))
     )
-    middle = np.linspace(-4, 3, 50)
-    np.testing.assert_allclose(expit(link(middle)), peer.predict(middle), atol=0.05)
-    np.testing.assert_allclose(expit(link(middle)), expit(0.5 * middle - 0.5), atol=0.05)
+    assert shrink == pytest.approx(0.5, abs=0.03)
+    np.testing.assert_allclose(apply_link(z, 0.5), right)
 
 
-def test_few_images_bend_the_link_little():
-    """If 40 images have log-odds that are right, an even chance stays one within .1."""
+def test_few_images_change_the_shrink_little():
+    """If 40 images have log-odds that are right, it stays near its usual value."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         z = rng.normal(-2, 1.5, (40, 20))
         Y = scipy.sparse.csr_array((rng.random(z.shape) < expit(z)).astype(float))
-        assert expit(fit_link(tally_of(z, Y))(np.array(0.0))) == pytest.approx(0.5, abs=0.1)
+        assert 0 < fit_shrink(tally_of(z, Y)) < LINKING.shrink + 0.05
 
 
-@pytest.mark.parametrize("n", [8, 100])
-def test_only_equal_log_odds_are_tied(n):
-    z, Y = drawn(n)
-    link = fit_link(tally_of(z, Y))
+@pytest.mark.parametrize("shrink", [0, LINKING.most_shrink])
+def test_only_equal_log_odds_are_tied(shrink):
     grid = np.linspace(-30, 30, 4001)
-    assert (np.diff(link(grid)) > 0).all()
-    P = expit(link(grid))
-    assert 0 < P.min() < P.max() < 1
+    assert (np.diff(apply_link(grid, shrink)) > 0).all()
 
 
-def test_ends_stay_away_from_certainty():
-    """Ten pairs that are all right are no proof of 100 %."""
-    z = np.r_[np.full(10, 3.0), np.full(90, -3.0)][:, None]
-    link = fit_link(tally_of(z, scipy.sparse.csr_array((z > 0).astype(float))))
-    assert 0.8 < expit(link(np.array(3.0))) < expit(3.0)
-    assert 0 < expit(link(np.array(-3.0))) < 0.03
-
-
-def test_a_cut_is_the_lowest_of_a_fixed_sequence():
+def test_a_cut_is_the_lowest_that_reaches_the_precision():
     """Against the bound at every cut, in a loop."""
     z, Y = drawn(n=150)
     tally = tally_of(z, Y)
-    link = fit_link(tally)
-    cuts = fit_cuts(tally, link)
-    p = expit(link(tally.log_odds))
+    shrink = fit_shrink(tally)
+    cuts = fit_cuts(tally, shrink)
+    p = expit(apply_link(tally.log_odds, shrink))
     for wanted in (0.3, 0.5, 0.7):
         expected = np.inf
-        for at in range(len(p) - 1, -1, -1):
+        for at in range(len(p)):
             count, right = tally.count[at:].sum(), tally.positives[at:].sum()
             mean = (tally.count[at:] * p[at:]).sum() / count
             right += LINKING.prior_pairs * mean
             wrong = count + LINKING.prior_pairs - right
-            if scipy.stats.beta(right, wrong + 1).ppf(LINKING.error) < wanted:
+            if scipy.stats.beta(right, wrong + 1).ppf(LINKING.error) >= wanted:
+                expected = expit(apply_link(tally.log_odds[at] - LINKING.step / 2, shrink))
                 break
-            expected = expit(link(tally.log_odds[at] - LINKING.step / 2))
         assert cuts.threshold(wanted) == pytest.approx(expected)
 
 
@@ -108,16 +108,16 @@ def test_a_cut_is_the_lowest_of_a_fixed_sequence():
 def test_cuts_keep_their_word_on_new_images(wanted):
     z, Y = drawn(2000)
     tally = tally_of(z, Y)
-    link = fit_link(tally)
-    threshold = fit_cuts(tally, link).threshold(wanted)
+    shrink = fit_shrink(tally)
+    threshold = fit_cuts(tally, shrink).threshold(wanted)
     new, truth = drawn(20_000, seed=7)
-    chosen = expit(link(new)) >= threshold
+    chosen = expit(apply_link(new, shrink)) >= threshold
     assert truth.toarray()[chosen].mean() == pytest.approx(wanted, abs=0.03)
 
 
 def test_a_lucky_first_pair_earns_nothing():
     tally = Tally(np.array([-2.0, 4.0]), np.array([500.0, 1.0]), np.array([20.0, 1.0]))
-    assert fit_cuts(tally, fit_link(tally)).threshold(0.9) == np.inf
+    assert fit_cuts(tally, fit_shrink(tally)).threshold(0.9) == np.inf
 
 
 def test_a_series_counts_once():
@@ -132,9 +132,3 @@ def test_a_series_counts_once():
 def test_a_precision_that_nothing_reaches_has_no_threshold():
     assert Cuts(np.array([0.9, 0.5]), np.array([0.7, 0.4])).threshold(0.8) == np.inf
     assert Cuts(np.array([0.9, 0.5]), np.array([0.7, 0.4])).threshold(0.4) == 0.5
-
-
-def test_beyond_its_steps_a_link_goes_on():
-    link = Link(np.array([-1.0, 1.0]), logit(np.array([0.1, 0.8])))
-    np.testing.assert_allclose(link(np.array([-1.0, 1.0])), logit(np.array([0.1, 0.8])))
-    assert link(np.array(2.0)) == pytest.approx(logit(0.8) + LINKING.end_slope)

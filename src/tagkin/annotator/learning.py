@@ -25,6 +25,7 @@ from tagkin.calibration import (
     frequency_levels,
     with_other_labels,
 )
+from tagkin.calibration.calibration import apply_link
 from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
@@ -131,8 +132,8 @@ def audit_logits(held_out: HeldOut) -> np.ndarray:
     even, log_odds = trial.even, calibrated.log_odds
     if even is None:
         # an audit is about these images, where rare labels are more frequent than on new images
-        link = calibrated.calibration.link
-        return np.asarray(link(log_odds) - calibrated.levels, dtype=np.float32)
+        linked = apply_link(log_odds, calibrated.calibration.shrink)
+        return np.asarray(linked - calibrated.levels, dtype=np.float32)
     if held_out.names is None:
         return even
     return np.clip(log_odds, even - JUDGING.most_by_name, even + JUDGING.most_by_name)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, check_groups, logit
-from tagkin.calibration.calibration import Calibration, fit_cuts, fit_link, tally_pairs
+from tagkin.calibration.calibration import Calibration, fit_cuts, fit_shrink, tally_pairs
 from tagkin.calibration.mixture import MIXING, Columns, fit_mixture, share_logits
 
 __all__ = ["MIXING", "Calibrated", "HeldOutScores", "fit_calibration", "frequency_levels"]
@@ -67,9 +67,9 @@ def fit_calibration(
 ) -> Calibrated:
     """Learn probabilities of labels from scores of held-out images.
 
-    Each label has a mixture of its scores, pulled to common weights (`fit_mixture`). One isotonic
-    link turns the log-odds of all labels into probabilities, and one cut holds for all of them
-    (`fit_link`, `fit_cuts`). Images of one group count as one image for the cut. A label on
+    Each label has a mixture of its scores, pulled to common weights (`fit_mixture`). One link
+    turns the log-odds of all labels into probabilities, and one cut holds for all of them
+    (`fit_shrink`, `fit_cuts`). Images of one group count as one image for both. A label on
     few images is rarer on new ones (`frequency_levels`), so its images count less.
 
     Parameters
@@ -96,9 +96,9 @@ def fit_calibration(
     mixture, log_odds = fit_mixture(columns, Y, shares + levels, positive_weights, can_judge)
     codes = np.arange(n) if groups is None else check_groups(groups, n)  # from 0
     image_weights = 1.0 / np.bincount(codes)[codes]
-    link = fit_link(tally_pairs(log_odds, Y, positive_weights, np.ones(n)))
-    cuts = fit_cuts(tally_pairs(log_odds, Y, positive_weights, image_weights), link)
-    calibration = Calibration(n, mixture, link, cuts)
+    tally = tally_pairs(log_odds, Y, positive_weights, image_weights)
+    shrink = fit_shrink(tally)
+    calibration = Calibration(n, mixture, shrink, fit_cuts(tally, shrink))
     return Calibrated(calibration, log_odds, levels)
 
 
