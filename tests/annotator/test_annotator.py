@@ -239,12 +239,6 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, me
         assert row_of(finding.kin[0].file) == distances[row_of(finding.file)].argmin()
 
 
-def test_tuning_on_request(synthetic):
-    annotator = Annotator(tune=True, method=NeighborVoting(3))
-    annotator.fit(seen(synthetic.X[:40]), synthetic.tags[:40])
-    assert annotator.method_.n_neighbors in (20, 50, 100, 200)
-
-
 def test_a_tag_on_one_photograph_is_learned_and_modest(synthetic):
     tags = [list(row) for row in synthetic.tags[:100]]
     tags[3].append("rare")

@@ -3,18 +3,15 @@ import pytest
 import scipy.sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPassKNN
-from tagkin.annotator import tuning
-from tagkin.annotator.fold_spaces import fit_space
-from tagkin.annotator.hold_out import HeldOut, Trial, fit_method, hold_out
-from tagkin.annotator.learning import audit_logits, learn
+from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp
+from tagkin.annotator.hold_out import FoldSpaces, HeldOut, fit_method, hold_out
+from tagkin.annotator.learning import audit_logits, learn, mix_evenly
 from tagkin.annotator.problem import Labels, Part, Problem, n_folds
-from tagkin.annotator.recipe import Choosing, Recipe, usual_recipe
-from tagkin.annotator.tuning import tune
+from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import threads
 from tagkin.calibration import HeldOutScores, fit_calibration
 from tagkin.errors import InvalidInput
-from tagkin.transfer import KinReadout
+from tests.conftest import assert_same
 
 from .conftest import SyntheticPhotographs
 
@@ -28,7 +25,7 @@ def data(n=200, seed=0):
 
 def scores_by_fold(X, Y, recipe, seed):
     problem = Problem(X, Labels.of(Y), seed=seed)
-    return hold_out(problem, recipe, Part.whole(problem)).scores[0]
+    return hold_out(FoldSpaces(problem, Part.whole(problem), recipe.space), recipe.method)[0]
 
 
 def test_few_photographs_are_learned_with_one_thread_of_blas():
@@ -72,7 +69,7 @@ def test_held_out_scores_are_those_of_a_fit_without_the_fold():
 def test_without_a_space_kin_are_found_visual_scores():
     X, Y = data()
     problem = Problem(X, Labels.of(Y))
-    space, embeddings = fit_space(problem, Recipe(None, NeighborVoting(5)))
+    space, embeddings = FoldSpaces(problem, Part.whole(problem), None).fit()
     assert space is None
     method = fit_method(NeighborVoting(5), embeddings, problem)
     np.testing.assert_array_equal(
@@ -96,32 +93,6 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
     assert steps[-1][1] == steps[-1][2]
 
 
-def test_tuning_takes_the_best_of_the_grid(monkeypatch):
-    X, Y = data(60)
-    steps = []
-    recipe = usual_recipe(None, NeighborVoting(3), 0)
-    tuned = tune(Problem(X, Labels.of(Y)), recipe, lambda *at: steps.append(at))
-    assert steps == [("Cross-validating", i, 72) for i in range(1, 73)]
-    assert tuned.method.n_neighbors in (20, 50, 100, 200)
-    assert tuned.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
-    few = Problem(X[:30], Labels.of(Y[:30]))
-    monkeypatch.setattr(tuning, "CHOOSING", Choosing(regularizations=(0.5, 2.0)))
-    two_pass = usual_recipe(None, TwoPassKNN(), 0)
-    assert isinstance(tune(few, two_pass).method, TwoPassKNN)
-    tagprop = usual_recipe(None, TagProp(sigmoids=False), 0)
-    assert tune(few, tagprop).method.weights in ("rank", "distance")
-
-
-def test_tuning_leaves_how_neighbours_vote_to_held_out_images():
-    X, Y = data(60)
-    tuned = tune(Problem(X, Labels.of(Y)), usual_recipe(None, None, 0))
-    assert tuned.method.regularization in (0.1, 0.25, 1.0)
-    assert tuned.regularizations == (tuned.space.regularization,)
-    learned = learn(Problem(X, Labels.of(Y)), tuned)
-    assert learned.space.regularization == tuned.space.regularization
-    assert learned.method.readout.regularization == tuned.method.regularization
-
-
 def test_folds_leave_two_and_more_in_each():
     assert [n_folds(n) for n in (6, 8, 10, 1999, 2000)] == [3, 4, 5, 5, 3]
 
@@ -133,11 +104,11 @@ def test_a_method_without_kin_is_refused():
 
 def test_a_name_counts_in_an_audit_with_a_limit():
     """Without a limit, a classifier that overlooks small objects would call their labels wrong."""
-    even = np.array([[0.0, -2.0, 3.0]])
-    trial = Trial(Recipe(None, KinReadout()), (even, even), even=even)
+    even, Y = np.array([[0.0, -2.0, 3.0]]), scipy.sparse.csr_array([[1.0, 0.0, 1.0]])
     scores = HeldOutScores((even, even))
-    calibrated = fit_calibration(scores, scipy.sparse.csr_array([[1.0, 0.0, 1.0]]))
+    calibrated = fit_calibration(scores, Y)
     named = calibrated._replace(log_odds=np.array([[-9.0, 9.0, 3.5]]))
-    judged = audit_logits(HeldOut(trial, scores, named, "names"))
-    np.testing.assert_allclose(judged, [[-1.25, -0.75, 3.5]])
-    np.testing.assert_array_equal(audit_logits(HeldOut(trial, scores, named, None)), even)
+    mixed = mix_evenly(even, even, Y)
+    judged = audit_logits(HeldOut(scores, named, "names"), Y)
+    assert_same(judged, [[mixed[0, 0] - 1.25, mixed[0, 1] + 1.25, 3.5]], 1e-6)
+    np.testing.assert_array_equal(audit_logits(HeldOut(scores, named, None), Y), mixed)

@@ -4,12 +4,12 @@ import scipy.sparse
 
 from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.hold_out import calibrate_held_out, hold_out
+from tagkin.annotator.hold_out import FoldSpaces, calibrate_held_out, hold_out
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.quality import cross_validate, measure_scores
-from tagkin.annotator.recipe import Recipe, usual_recipe
+from tagkin.annotator.recipe import usual_recipe
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE, VOTING, SyntheticPhotographs, seen
@@ -56,20 +56,17 @@ def test_cross_validation_compares_with_kin_visual_scores():
     quality = cross_validate(problem, recipe, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
     part = Part.whole(problem)
-    held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part))
+    scores = hold_out(FoldSpaces(problem, part, recipe.space), recipe.method)
+    held_out = calibrate_held_out(problem, part, scores)
     assert quality.semantic == evaluate(Y, held_out.calibrated.log_odds)
     assert quality.semantic["MAP"] > quality.visual["MAP"] + 0.05
     assert "5-fold" in quality.how
     assert list(quality.labels.names) == NAMES
 
 
-def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch):
-    def tune_anew(problem, recipe, step):
-        return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
-
-    monkeypatch.setattr("tagkin.annotator.tuning.tune", tune_anew)
+def test_looks_are_judged_with_the_same_method(synthetic, monkeypatch):
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
-    annotator = Annotator(tune=True, method=NeighborVoting()).fit(known, synthetic.tags[:100])
+    annotator = Annotator(method=NeighborVoting(n_neighbors=7)).fit(known, synthetic.tags[:100])
     monkeypatch.setattr(
         PhotographReader, "read", lambda self, photos, *_: new if photos is new else known
     )

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.pipeline import make_pipeline
 
 import tagkin
 from tagkin import (
@@ -16,11 +17,10 @@ from tagkin import (
 )
 from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.problem import Labels, Part, Problem
-from tagkin.annotator.recipe import Recipe
 from tagkin.annotator.suggesting import drop_itself
-from tagkin.annotator.tuning import tune
 from tagkin.calibration import fit_unannotated_labels
 from tagkin.errors import InvalidInput
+from tagkin.model_selection import grid_search
 
 from .conftest import NAMES, SPACE, N, seen, voting
 
@@ -132,14 +132,15 @@ def test_a_method_that_takes_rejections_gets_those_of_its_images(plain, syntheti
     assert all(no is None for _, no in heard)
 
 
-def test_tuning_hears_of_rejections(plain, synthetic, X):
+def test_a_grid_search_hears_of_rejections(plain, synthetic, X):
     """Every fit of the grid gets those of its own images."""
     rejected = rejected_of(plain, X, N)
     heard.clear()
-    recipe = Recipe(SemanticSpace(), Refitted(10))
+    pipeline = make_pipeline(SemanticSpace(), Refitted(10))
     labels = plain.method_.labels[:60]
     no = plain.vocabulary_.transform(rejected[:60])
-    tune(Problem(X[:60], Labels.of(labels, no)), recipe)
+    grid = {"refitted__n_neighbors": [5, 10]}
+    grid_search(pipeline, X[:60], labels, grid, rejected=no, progress=False)
     whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
     assert len(heard) > 3
     for y, rejections in heard:

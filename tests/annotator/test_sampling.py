@@ -10,14 +10,7 @@ import tagkin
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
 from tagkin.annotator import problem as problems
 from tagkin.annotator.learning import learn
-from tagkin.annotator.problem import (
-    Labels,
-    Part,
-    Problem,
-    check_memory,
-    choose_part,
-    sample_for_tuning,
-)
+from tagkin.annotator.problem import Labels, Part, Problem, check_memory, choose_part
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.calibration import (
     HeldOutScores,
@@ -213,7 +206,7 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     learned = learn(Problem(X, Labels.of(Y)), recipe, part=part)
     (fold,) = part.folds
     few = Y[:, part.columns]
-    space = SemanticSpace().fit(X[fold.known], few[fold.known])
+    space = SemanticSpace().fit(X[fold.known], Y[fold.known])
     method = NeighborVoting(20).fit(space.transform(X[fold.known]), few[fold.known])
     scores = method.decision_function(space.transform(X[fold.held_out]))
     held_out = HeldOutScores((scores,))
@@ -293,16 +286,6 @@ def test_decisions_of_held_out_images_count(data, part):
     others = np.setdiff1d(np.arange(D), part.columns)
     np.testing.assert_allclose(learned.unannotated.offsets[others], learned.unannotated.offset)
     assert learned.method.rejected.nnz == rejected.nnz
-
-
-def test_tuning_looks_at_what_fits():
-    Y = frequencies(np.arange(1, 201), n=300)
-    problem = Problem(np.zeros((300, 7)), Labels.of(Y, Y[::-1]), np.arange(300) // 2)
-    few = sample_for_tuning(problem, memory=10**6)
-    assert few.X.shape == (100, 7)
-    assert few.Y.shape == few.rejected.shape == (100, 10**6 // 128 // 100)
-    assert few.groups.shape == (100,)
-    assert sample_for_tuning(problem, memory=10**9).Y.shape == Y.shape
 
 
 def test_an_annotator_is_stored_suggests_audits_and_goes_on(data, part, monkeypatch, tmp_path):

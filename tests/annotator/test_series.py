@@ -161,8 +161,8 @@ def test_few_groups_are_held_out_one_by_one(n_groups):
     annotator = FeatureAnnotator()
     assert annotator.fit(X, Y, groups=groups).score(X, Y) > 0.9
     assert annotator.cross_validate(X, Y, groups=groups).how.startswith(f"{n_groups}-fold")
-    tuned = FeatureAnnotator(tune=True, method=TwoPassKNN())
-    assert tuned.fit(X, Y, groups=groups).score(X, Y) > 0.9
+    by_votes = FeatureAnnotator(method=TwoPassKNN())
+    assert by_votes.fit(X, Y, groups=groups).score(X, Y) > 0.9
 
 
 def test_a_burst_is_of_one_camera_within_seconds_and_looks_alike():

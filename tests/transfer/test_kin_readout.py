@@ -147,12 +147,6 @@ def test_a_temperature_must_be_positive(collection):
         KinReadout(temperature=0).fit(collection.X, collection.Y)
 
 
-def test_a_readout_that_is_fitted_already_is_taken_as_it_is(collection, model):
-    given = KinReadout(20).fit_votes(collection.X, collection.Y, model.readout_)
-    assert given.readout_ is model.readout_
-    assert_same(given.decision_function(collection.X), model.decision_function(collection.X), 0)
-
-
 def test_other_labels_have_other_shares(collection, model):
     """Without a neighbour that carries it, a label's votes are those of its share of all images."""
     before = model.components(collection.X_new).votes

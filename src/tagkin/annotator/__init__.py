@@ -18,9 +18,9 @@ Input:
 Learning:
 
 - `problem`: the `Problem`, and the `Part` of it that has held-out scores
-- `recipe`, `tuning`: the configuration of a fit, and its choice by cross-validation
+- `recipe`: the configuration of a fit
 - `learning`: `learn` makes a `Model` of a `Problem`, step by step
-- `hold_out`, `fold_spaces`: held-out scores, and the spaces of the folds
+- `hold_out`: held-out scores, by spaces without the images of a fold, and their confidences
 - `incomplete`: images of which only some labels are known
 - `naming`: scores of images by the names of labels
 - `decided_labels`: how often unannotated labels are right, from decisions on suggestions

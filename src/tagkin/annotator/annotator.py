@@ -56,8 +56,6 @@ class Annotator(HasParameters):
         Space to use instead of the default.
     method : method by neighbours, optional
         Method of `tagkin.transfer` with evidence. Default: `KinReadout`.
-    tune : bool, default False
-        Choose κ and the settings of the method by cross-validation, which takes some minutes.
     random_state : int or None, default 0
         Random seed.
     min_count : int, default 1
@@ -124,7 +122,6 @@ class Annotator(HasParameters):
         *,
         method: NeighborTransfer | None = None,
         min_count: int = 1,
-        tune: bool = False,
         cache: FeatureCache | bool = True,
         random_state: int | None = 0,
         aliases: Mapping[str, str] | None = None,
@@ -137,7 +134,6 @@ class Annotator(HasParameters):
         self.space = space
         self.method = method
         self.min_count = min_count
-        self.tune = tune
         self.cache = cache
         self.random_state = random_state
         self.aliases = aliases
@@ -265,7 +261,7 @@ class Annotator(HasParameters):
     def _new_estimator(self) -> FeatureAnnotator:
         from tagkin.annotator.feature_annotator import FeatureAnnotator
 
-        estimator = FeatureAnnotator(self.space, self.method, tune=self.tune)
+        estimator = FeatureAnnotator(self.space, self.method)
         estimator.set_params(vocabulary=self.new_vocabulary(), random_state=self.random_state)
         estimator.check_parameters()
         return estimator
@@ -391,7 +387,7 @@ class Annotator(HasParameters):
     ) -> Quality:
         """Measure how good suggestions are, by holding out each fold in turn.
 
-        Untagged photographs are not used. This annotator does not change, and nothing is tuned.
+        Untagged photographs are not used. This annotator does not change.
 
         Parameters
         ----------
@@ -434,7 +430,7 @@ class Annotator(HasParameters):
             raise InvalidInput("The model was learned from all of these photographs. Pass others.")
         old, new = reader.read(list(paths), progress), tagged.extraction.features
         known = paths.find_numbers(old.digests)
-        visual = score_visually(self.method, self.method_, known, old.features, new)
+        visual = score_visually(self.method, self.method_.labels, known, old.features, new)
         scores, words = self.model_.score(new, self._prior), self.vocabulary_
         truth = words.transform(tagged.tags)
         return measure_scores(truth, scores, visual, self.calibrator_, words.names_)

@@ -60,11 +60,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     space : SemanticSpace, optional
         Space to use instead of the default.
     method : method by neighbours, optional
-        Method of `tagkin.transfer` with evidence. Default: `KinReadout`. Held-out images choose its
-        number of neighbours (at most `n_neighbors`), its temperature and its weights, and κ of the
-        default space. If both a space and a method are passed, only the weights are chosen.
-    tune : bool, default False
-        Choose κ and the settings of the method by cross-validation, which takes some minutes.
+        Method of `tagkin.transfer` with evidence. Default: `KinReadout`, whose weights are learned
+        on held-out images.
     vocabulary : Vocabulary, optional
         Turns lists of tags into labels. Default: ``Vocabulary()``. It is not used for a
         label matrix.
@@ -135,14 +132,12 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         space: SemanticSpace | None = None,
         method: NeighborTransfer | None = None,
         *,
-        tune: bool = False,
         vocabulary: Vocabulary | None = None,
         random_state: int | None = 0,
         prior: NamePrior | None = None,
     ):
         self.space = space
         self.method = method
-        self.tune = tune
         self.vocabulary = vocabulary
         self.random_state = random_state
         self.prior = prior
@@ -190,7 +185,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         from tagkin.annotator.learning import learn
         from tagkin.annotator.problem_input import read_decisions, read_problem
         from tagkin.annotator.recipe import usual_recipe
-        from tagkin.annotator.tuning import tune
 
         step = progress or silent
         recipe = usual_recipe(self.space, self.method, self.random_state)
@@ -198,8 +192,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         mask = check_complete(complete, problem.X.shape[0])
         problem = read_decisions(problem, accepted, mask)
         problem = replace(problem, takes_incomplete=recipe.method.takes_incomplete)
-        if self.tune:
-            recipe = tune(problem.take_complete(), recipe, step)
         model = learn(problem, recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.model_ = model
@@ -428,7 +420,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ) -> Quality:
         """Measure how good suggestions are on these images, by holding out each fold in turn.
 
-        This estimator does not change, and nothing is tuned.
+        This estimator does not change.
 
         Parameters
         ----------

@@ -4,8 +4,8 @@ A label is right for an image, wrong, or unknown. On a complete image, an absent
 wrong (people forget some: see `LogisticReadout`). On an incomplete image, only labels that it has
 and labels that a person rejected are known.
 
-First a model is learned from the complete images alone. It chooses all settings, and says which
-unknown labels to expect on the incomplete images. Then the space, the votes and the read-out are
+First a model is learned from the complete images alone. It says which unknown labels to
+expect on the incomplete images. Then the space, the votes and the read-out are
 fitted to all images: the space to known and expected labels, the votes to known labels, and the
 read-out to known labels and, with less weight, to expected ones.
 
@@ -25,7 +25,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import refit_decisions
-from tagkin.annotator.hold_out import Trial, calibrate_held_out, find_comparable
+from tagkin.annotator.hold_out import calibrate_held_out
 from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import SIZES, Problem, choose_part, count_images
@@ -56,9 +56,8 @@ def add_incomplete(
 ) -> Model:
     """Return a model of all images, given the model of the complete images of a problem.
 
-    `recipe` has the settings that were chosen for the complete images. If memory does not hold a
-    score of every label for every image, or if there are few complete images, the model keeps the
-    confidences learned from the complete images.
+    If memory does not hold a score of every label for every image, or if there are few complete
+    images, the model keeps the confidences learned from the complete images.
     """
     complete, source = problem.complete, problem.source
     assert complete is not None
@@ -82,8 +81,7 @@ def add_incomplete(
     for known, new in folds:
         votes[new], readout[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
-    trial = Trial(recipe, (votes, readout), find_comparable(problem.Y, part))
-    held_out = calibrate_held_out(problem, part, trial)
+    held_out = calibrate_held_out(problem, part, (votes, readout))
     calibrator, scores = held_out.calibrated.calibration, held_out.calibrated.log_odds
     unannotated = refit_decisions(problem, calibrator.probabilities(scores), model)
     added = replace(added, calibrator=calibrator, unannotated=unannotated)

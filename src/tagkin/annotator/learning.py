@@ -10,8 +10,13 @@ from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.extending import typical_scores
-from tagkin.annotator.fold_spaces import fit_space
-from tagkin.annotator.hold_out import HeldOut, Trial, calibrate_held_out, fit_method, hold_out
+from tagkin.annotator.hold_out import (
+    FoldSpaces,
+    HeldOut,
+    calibrate_held_out,
+    fit_method,
+    hold_out,
+)
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
@@ -30,7 +35,7 @@ from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
 from tagkin.space import IndicatorView, Space
-from tagkin.transfer import NeighborVotes
+from tagkin.transfer import NeighborTransfer, NeighborVotes
 
 __all__ = ["learn"]
 
@@ -68,18 +73,20 @@ def learn(
         # Split the images into folds; if memory is short, only a part of them has scores.
         part = choose_part(images) if part is None else part
 
-        # Choose the settings that rank held-out images best, and learn confidences from them.
+        # Score each fold by a model of the others, and learn confidences from these scores.
         fold_done = Counted(progress, "Learning", len(part.folds) + 1)
-        best = hold_out(images, limit_recipe(recipe, part), part, fold_done)
-        held_out = calibrate_held_out(images, part, best)
+        recipe = limit_recipe(recipe, part)
+        spaces = FoldSpaces(images, part, recipe.space)
+        held_out = calibrate_held_out(images, part, hold_out(spaces, recipe.method, fold_done))
         calibrated = held_out.calibrated
 
         # Judge the labels of the held-out images.
         scored_groups = None if groups is None else groups[part.rows]
-        errors, judged = judge_labels(audit_logits(held_out), part.truth(Y), scored_groups)
+        logits = audit_logits(held_out, part.labels(Y))
+        errors, judged = judge_labels(logits, part.truth(Y), scored_groups)
 
-        # Fit the space and the method on all complete images, with the chosen settings.
-        space, method = fit_everything(images, best)
+        # Fit the space and the method on all complete images.
+        space, method = fit_everything(spaces, recipe.method)
         source = images.source or NamedLabels(Y)
         model = Model(
             space,
@@ -100,7 +107,7 @@ def learn(
         fold_done()
         if problem.complete is None:
             return model
-        return add_incomplete(model, problem, best.recipe, progress)
+        return add_incomplete(model, problem, recipe, progress)
 
 
 def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
@@ -116,27 +123,48 @@ def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
     return replace(recipe, space=space)
 
 
-def fit_everything(problem: Problem, trial: Trial) -> tuple[Space, NeighborVotes]:
-    """Return the records of a trial's space and method, for all images."""
-    space, embeddings, readout = trial.whole
-    if embeddings is None:
-        space, embeddings = fit_space(problem, trial.recipe)
-    method = fit_method(trial.recipe.method, embeddings, problem, readout)
+def fit_everything(spaces: FoldSpaces, method: NeighborTransfer) -> tuple[Space, NeighborVotes]:
+    """Return the records of the space and the method of all images."""
+    space, embeddings = spaces.fit()
     assert space is not None  # every recipe to learn by has one
-    return space.space_, method.model_
+    return space.space_, fit_method(method, embeddings, spaces.problem).model_
 
 
-def audit_logits(held_out: HeldOut) -> np.ndarray:
-    """Return the held-out log-odds (n×C) that judge labels."""
-    trial, calibrated = held_out.trial, held_out.calibrated
-    even, log_odds = trial.even, calibrated.log_odds
-    if even is None:
+def audit_logits(held_out: HeldOut, labels: scipy.sparse.csr_array) -> np.ndarray:
+    """Return the held-out log-odds (n×C) that judge labels, given those of all images (N×C)."""
+    calibrated, learned = held_out.calibrated, held_out.scores.learned
+    log_odds = calibrated.log_odds
+    if len(learned) == 1:
         # an audit is about these images, where rare labels are more frequent than on new images
         linked = apply_link(log_odds, calibrated.calibration.shrink)
         return np.asarray(linked - calibrated.levels, dtype=np.float32)
+    even = mix_evenly(*learned, labels)
     if held_out.names is None:
         return even
     return np.clip(log_odds, even - JUDGING.most_by_name, even + JUDGING.most_by_name)
+
+
+def mix_evenly(
+    votes: np.ndarray, readout: np.ndarray, labels: scipy.sparse.csr_array
+) -> np.ndarray:
+    """Mix logits (n×C) of votes and read-out half and half, given the labels of all images (N×C).
+
+    A mixture learned from labels fits wrong labels, too, if nothing else supports them. On 10,000
+    COCO images with 1 wrong label in 20, its average precision in finding them was 57.1; that of
+    halves was 58.0.
+
+    If no neighbour votes for a label, that is evidence against it, limited by its m images: even if
+    all of them have votes, about one in m new images has none. So votes lie below the label's share
+    of the images by log(1 + m) at most. In 48 draws of 400 and 1,200 images (COCO, Flickr8k; 5 and
+    10 % wrong labels), 1,534 labels seemed wrong at 50 %, and 74 % of them were. A lower limit for
+    rare labels, log(1 + m²/(m + 50)), gave 951 and 76 %.
+    """
+    level = share_logits(labels)
+    floor = level - np.log1p(count_images(labels)).astype(level.dtype)
+    even = np.empty_like(votes)
+    for rows in row_blocks(len(votes), 32 * votes.shape[1]):
+        even[rows] = (np.maximum(votes[rows], floor) + readout[rows]) / 2
+    return even
 
 
 def judge_labels(

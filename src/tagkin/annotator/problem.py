@@ -27,7 +27,6 @@ __all__ = [
     "choose_part",
     "count_images",
     "n_folds",
-    "sample_for_tuning",
 ]
 
 
@@ -40,9 +39,9 @@ class Sizes:
     few_complete: int = 50
     """Complete images with labels. With fewer, all images with labels count as complete."""
     many: int = 2000
-    """Images from which three folds leave enough to learn from, and one says enough about κ."""
+    """Images from which three folds leave enough to learn from."""
     huge: int = 20_000
-    """Images up to which memory holds folds in parallel. With more, one fold compares votes."""
+    """Images up to which memory holds folds in parallel."""
     most_own: int = 16_384
     """Labels with scores, weights and confidences, even if memory holds more."""
     bytes_per_score: int = 32
@@ -316,15 +315,6 @@ def choose_part(problem: Problem, memory: int | None = None) -> Part:
     if columns is None:
         return Part.whole(problem)
     return Part.sample(problem, n_images, columns, n_dimensions)
-
-
-def sample_for_tuning(problem: Problem, memory: int | None = None) -> Problem:
-    """Return a problem whose scores fit into memory: all of it, or a random part."""
-    n_images, columns, _ = _fit_memory(problem.Y, memory)
-    if columns is None:
-        return problem
-    rows = np.random.default_rng(0).permutation(problem.Y.shape[0])[:n_images]
-    return problem.take(np.sort(rows), columns)
 
 
 def _fit_memory(

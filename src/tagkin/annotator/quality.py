@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.hold_out import calibrate_held_out, fit_method, hold_out
+from tagkin.annotator.hold_out import FoldSpaces, calibrate_held_out, fit_method, hold_out
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.model import describe_groups
 from tagkin.annotator.problem import Labels, Part, Problem, check_enough, check_memory
@@ -24,7 +24,7 @@ from tagkin.calibration import (
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report
 from tagkin.progress import Counted, Progress, silent
-from tagkin.transfer import NeighborTransfer, NeighborVotes
+from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count
 
 __all__ = [
@@ -146,9 +146,10 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     check_memory(Y)
     part = Part.whole(problem)
     fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
-    held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part, fold_done))
+    spaces = FoldSpaces(problem, part, recipe.space)
+    held_out = calibrate_held_out(problem, part, hold_out(spaces, recipe.method, fold_done))
     scores = held_out.calibrated.log_odds
-    visual = hold_out(problem, Recipe(None, recipe.method), part, fold_done)
+    visual = hold_out(FoldSpaces(problem, part, None), recipe.method, fold_done)
     baseline = calibrate_held_out(replace(problem, naming=None), part, visual)
     confidences, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
     halves = split_into_halves(len(scores), groups, problem.seed)
@@ -239,7 +240,11 @@ def _operating_point(
 
 
 def score_visually(
-    method: NeighborTransfer | None, votes: NeighborVotes, known: np.ndarray, X: Array, new: Array
+    method: NeighborTransfer | None,
+    labels: scipy.sparse.csr_array,
+    known: np.ndarray,
+    X: Array,
+    new: Array,
 ) -> np.ndarray | None:
     """Score new images (n×D) by the same method in visual feature space, as a baseline.
 
@@ -250,9 +255,8 @@ def score_visually(
     ----------
     method : method by neighbours or None
         Default: `KinReadout`.
-    votes : NeighborVotes
-        Record of the measured method. It has the labels (N×D) of the images learned from, and the
-        settings that were chosen for them.
+    labels : CSR array of shape (N, D)
+        Labels of the images learned from.
     known : int array of shape (k,)
         Number of each image that could be read among those learned from, or −1.
     X : array of shape (k, d)
@@ -261,9 +265,8 @@ def score_visually(
         Features of the new images.
     """
     rows = np.flatnonzero(known >= 0)
-    if len(rows) < _MOST * votes.n_images:
+    if len(rows) < _MOST * labels.shape[0]:
         return None
-    problem = Problem(X[rows], Labels.of(votes.labels[known[rows]]))
-    method = usual_recipe(None, method, 0).method.with_settings_of(votes)
-    method = fit_method(method, problem.X, problem)
+    problem = Problem(X[rows], Labels.of(labels[known[rows]]))
+    method = fit_method(usual_recipe(None, method, 0).method, problem.X, problem)
     return to_numpy(method.decision_function(new))

@@ -216,7 +216,6 @@ MinCount = Annotated[
     int,
     typer.Option("--min-count", metavar="N", help="Ignore tags on fewer than N photographs."),
 ]
-Tune = Annotated[bool, typer.Option("--tune", help="Cross-validate settings; takes minutes.")]
 
 # --- output -----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import ClassVar, Self
+from typing import Self
 
 import scipy.sparse
 
@@ -17,7 +17,6 @@ from tagkin.transfer.kin_votes import Components, KinVotes
 from tagkin.transfer.label_transfer import check_positive, check_share, count_rows
 from tagkin.transfer.logistic_readout import LogisticReadout
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
-from tagkin.transfer.readout import Readout
 
 __all__ = ["KinReadout"]
 
@@ -42,7 +41,7 @@ class KinReadout(NeighborTransfer):
     Parameters
     ----------
     n_neighbors : int, default 400
-        K; all images if there are fewer. An annotator learns how many of them vote.
+        K; all images if there are fewer.
     temperature : float, default 10.0
         τ: the rate at which weights of neighbours fall with distance.
     regularization : float, default 0.25
@@ -91,8 +90,6 @@ class KinReadout(NeighborTransfer):
     takes_rejected = takes_incomplete = True
     needs_embeddings = True  # for the read-out
     scores_are_logits = True
-
-    tuned: ClassVar[dict[str, list[object]]] = {"regularization": [0.1, 0.25, 1.0]}
 
     model_: KinVotes
 
@@ -154,36 +151,15 @@ class KinReadout(NeighborTransfer):
             Expected values of unknown labels, as in `LogisticReadout.fit`.
         """
         self.check_parameters()
-        known = {"rejected": rejected, "complete": complete}
-        readout = self.new_readout().fit(X, y, expected=expected, **known).readout_
-        return self.fit_votes(X, y, readout, **known)
-
-    def fit_votes(
-        self,
-        X: Array,
-        y: LabelMatrix | None,
-        readout: Readout,
-        *,
-        rejected: Array | None = None,
-        complete: Array | None = None,
-    ) -> Self:
-        """Fit as `fit` does, with a read-out that is already fitted on these images.
-
-        Parameters
-        ----------
-        X : array of shape (N, m)
-            Embeddings of N images.
-        y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        readout : Readout
-            Fitted on these images.
-        rejected : sparse or dense array of shape (N, D), optional
-            Labels that somebody rejected.
-        complete : array of shape (N,) of bool, optional
-            Whether the absent labels of an image are known to be wrong. Default: all.
-        """
+        readout = LogisticReadout(
+            self.regularization,
+            self.n_landmarks,
+            random_state=self.random_state,
+            forgotten=self.forgotten,
+        )
+        readout.fit(X, y, expected=expected, rejected=rejected, complete=complete)
         super().fit(X, y)
-        votes = replace(self.model_, readout=readout)
+        votes = replace(self.model_, readout=readout.readout_)
         labels, names = votes.labels, label_names(y)
         self.model_ = votes.relabel(
             labels,
@@ -252,15 +228,6 @@ class KinReadout(NeighborTransfer):
             n_neighbors=int(self.n_neighbors),
             temperature=float(self.temperature),
             readout=None,
-        )
-
-    def new_readout(self) -> LogisticReadout:
-        """Return an unfitted read-out with this model's parameters."""
-        return LogisticReadout(
-            self.regularization,
-            self.n_landmarks,
-            random_state=self.random_state,
-            forgotten=self.forgotten,
         )
 
     def check_parameters(self) -> None:

@@ -10,7 +10,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array
@@ -36,8 +35,6 @@ class NeighborTransfer(LabelTransfer):
 
     learns_from_neighbors: ClassVar[bool] = False
     """Whether `_learn` needs the neighbours of the labelled images."""
-    tuned: ClassVar[dict[str, list[object]]] = {"n_neighbors": [20, 50, 100, 200]}
-    """Parameters that an annotator tunes, and the values that it tries."""
 
     n_neighbors: int
     metric: str
@@ -233,16 +230,6 @@ class NeighborTransfer(LabelTransfer):
         `neighbors` (N×k) are each image's neighbours if the method `learns_from_neighbors`, else
         None.
         """
-
-    def with_settings_of(self, votes: NeighborVotes) -> Self:
-        """Return an unfitted copy with the parameters that a record of this method was made with.
-
-        The record has every tuned parameter as an attribute, and may have others.
-        """
-        names = {name for name in self.get_params(deep=False) if hasattr(votes, name)} - {"index"}
-        values = {name: getattr(votes, name) for name in names | set(self.tuned)}
-        known = {name: value for name, value in values.items() if value is not None}
-        return clone(self).set_params(**known)
 
     def _new_index(self) -> NeighborIndex:
         if self.index is None:

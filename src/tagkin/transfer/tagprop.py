@@ -117,8 +117,6 @@ class TagProp(NeighborTransfer):
 
     learns_from_neighbors = True
 
-    tuned = NeighborTransfer.tuned | {"weights": ["rank", "distance"]}
-
     model_: TagPropVotes
 
     rank_weights_ = property(attrgetter("model_.rank_weights"))

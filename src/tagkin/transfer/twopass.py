@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse
@@ -87,8 +87,6 @@ class TwoPassKNN(NeighborTransfer):
     >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
     0
     """
-
-    tuned: ClassVar[dict[str, list[object]]] = {"n_per_label": [1, 2, 5]}
 
     model_: TwoPassVotes
 

@@ -169,14 +169,3 @@ def test_labels_that_cannot_be_explained(collection):
     model = NeighborVoting(3).fit(collection.X, collection.Y)
     for labels, message in BAD_LABELS:
         assert_refused(message, model.explain, collection.X_new[:2], labels)
-
-
-@each_neighbor_method
-def test_a_record_tells_how_it_was_tuned(method, collection):
-    """A baseline is fitted with the same settings."""
-    X, Y, _ = collection
-    for name, values in method.tuned.items():
-        for value in values:
-            other = clone(method).set_params(**{name: value})
-            again = method.with_settings_of(clone(other).fit(X, Y).model_)
-            assert repr(again) == repr(other)

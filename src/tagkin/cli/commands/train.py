@@ -40,7 +40,6 @@ def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
     min_count: options.MinCount = 1,
-    tune: options.Tune = False,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -66,7 +65,7 @@ def train(
     from tagkin.annotator import Annotator
 
     start = time.perf_counter()
-    annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count, tune=tune)
+    annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count)
     run = None
     with (
         progress_bar() as step,
@@ -90,7 +89,6 @@ def train(
             read_tags(tags, vocabulary)
         else:
             parameters = {"backbone": backbone, "min_count": min_count}
-            parameters |= {"tune": True} if tune else {}
             run = opened.model.train(annotator, parameters, progress=step)
             n_found = opened.photographs.count().n_photographs
             vocabulary, n_used = annotator.vocabulary_, len(annotator.files_)
