@@ -94,7 +94,7 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
 
 
 def test_folds_leave_two_and_more_in_each():
-    assert [n_folds(n) for n in (6, 8, 10, 1999, 2000)] == [3, 4, 5, 5, 3]
+    assert [n_folds(n) for n in (6, 8, 20, 1999, 2000)] == [3, 4, 10, 10, 3]
 
 
 def test_a_method_without_kin_is_refused():

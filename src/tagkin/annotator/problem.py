@@ -38,6 +38,10 @@ class Sizes:
     """Images. With fewer, none could be held out to learn confidences from."""
     few_complete: int = 50
     """Complete images with labels. With fewer, all images with labels count as complete."""
+    folds: int = 10
+    """Folds of fewer images than `many`. With 5, the models of folds know clearly less than that of
+    all images, and chance decides more: on eight draws (photos, Flickr8k), the first fit after
+    answers kept .90 to 1.04 of the right suggestions at 50 %, and .93 to 1.04 with 10."""
     many: int = 2000
     """Images from which three folds leave enough to learn from."""
     huge: int = 20_000
@@ -246,8 +250,8 @@ def check_enough(
 
 
 def n_folds(n_images: int) -> int:
-    """Return the number of folds: 3 for 2,000 images and more, else at most 5."""
-    return 3 if n_images >= SIZES.many else min(5, n_images // 2)
+    """Return the number of folds: 3 for 2,000 images and more, else at most 10."""
+    return 3 if n_images >= SIZES.many else min(SIZES.folds, n_images // 2)
 
 
 @dataclass(frozen=True)

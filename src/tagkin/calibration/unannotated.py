@@ -176,30 +176,31 @@ def _list_decisions(
 def _fit_offsets(
     label: np.ndarray, z: np.ndarray, right: np.ndarray, by_r: np.ndarray, n_labels: int
 ) -> tuple[float, float, np.ndarray]:
-    """Return μ, its standard error, and d (D,), by Newton's steps.
-
-    μ and d minimise −Σ log-likelihood + (μ² + Σ d²)/2.
+    """Return μ, its standard error, and d (D,), which minimise −Σ log-likelihood + (μ² + Σ d²)/2.
 
     A decision has probability σ(±(z + μ + d)), except labels accepted on images without
     annotation (not `by_r`). These have probability q, and count with the probability (1 − p) r/q
     that the label would not have been annotated: d log q = (1 − p) r/q · d log r.
     """
-    common, own = 0.0, np.zeros(n_labels)
-    known = expit(z)
-    for _ in range(100):  # Newton's steps of at most one unit of log-odds
-        p = expit(z + common + own[label])
-        weight = np.where(by_r, 1.0, (1 - known) * p / (known + (1 - known) * p))
-        slopes = np.bincount(label, weight * (p - right), n_labels)
-        bends = np.bincount(label, weight * p * (1 - p), n_labels)
-        slope, curve = slopes + own, bends + 1
-        # the Hessian is an arrow matrix, because labels share only μ
-        step = slopes.sum() + common - (bends * slope / curve).sum()
-        information = bends.sum() + 1 - (bends**2 / curve).sum()
-        step /= information
-        steps = (slope - bends * step) / curve
-        longest = max(abs(step), np.abs(steps).max(initial=0))
-        scale = 1 / max(longest, 1)
-        common, own = common - scale * step, own - scale * steps
-        if longest < 1e-8:
-            break
-    return float(common), float(information**-0.5), own
+    from scipy.optimize import minimize  # only learning needs it, and it takes a while
+
+    p = expit(z)
+
+    def decide(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return r, the probability of accepting, and the weight of each decision."""
+        r = expit(z + theta[0] + theta[1:][label])
+        accepted = np.where(by_r, r, p + (1 - p) * r)
+        return r, accepted, np.where(by_r, 1, (1 - p) * r / accepted)
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        r, accepted, weight = decide(theta)
+        slopes = np.bincount(label, weight * (r - right), n_labels)
+        surprise = -np.log(np.where(right > 0, accepted, 1 - r)).sum()
+        return surprise + theta @ theta / 2, np.append(slopes.sum(), slopes) + theta
+
+    options = {"ftol": 0, "gtol": 1e-9, "maxiter": 1000}
+    theta = minimize(loss, np.zeros(n_labels + 1), jac=True, options=options, method="L-BFGS-B").x
+    r, _, weight = decide(theta)
+    bends = np.bincount(label, weight * r * (1 - r), n_labels)
+    information = bends.sum() + 1 - (bends**2 / (bends + 1)).sum()
+    return float(theta[0]), float(information**-0.5), theta[1:]
