@@ -59,7 +59,7 @@ def test_held_out_scores_are_those_of_a_fit_without_the_fold():
     X, Y = data()
     recipe = Recipe(SemanticSpace(random_state=0), NeighborVoting(20))
     scores = scores_by_fold(X, Y, recipe, 3)
-    fold = np.sort(np.array_split(np.random.default_rng(3).permutation(200), 5)[0])
+    fold = np.sort(np.array_split(np.random.default_rng(3).permutation(200), 10)[0])
     known = np.setdiff1d(np.arange(200), fold)
     space = SemanticSpace(random_state=0).fit(X[known], Y[known])
     method = NeighborVoting(20).fit(space.transform(X[known]), Y[known])
