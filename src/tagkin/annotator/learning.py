@@ -10,13 +10,7 @@ from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.extending import typical_scores
-from tagkin.annotator.hold_out import (
-    FoldSpaces,
-    HeldOut,
-    calibrate_held_out,
-    fit_method,
-    hold_out,
-)
+from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, hold_out
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
@@ -33,8 +27,7 @@ from tagkin.calibration import (
 from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
-from tagkin.space import IndicatorView, Space
-from tagkin.transfer import NeighborTransfer, NeighborVotes
+from tagkin.space import IndicatorView
 
 __all__ = ["learn"]
 
@@ -75,8 +68,9 @@ def learn(
         # Score each fold by a model of the others, and learn confidences from these scores.
         fold_done = Counted(progress, "Learning", len(part.folds) + 1)
         recipe = limit_recipe(recipe, part)
-        spaces = FoldSpaces(images, part, recipe.space)
-        held_out = calibrate_held_out(images, part, hold_out(spaces, recipe.method, fold_done))
+        models = FoldModels(images, part, recipe)
+        scores = hold_out(part, models.score_fold, fold_done)
+        held_out = calibrate_held_out(images, part, scores)
         calibrated = held_out.calibrated
 
         # Judge the labels of the held-out images.
@@ -85,11 +79,12 @@ def learn(
         errors, judged = judge_labels(logits, part.truth(Y), scored_groups)
 
         # Fit the space and the method on all complete images.
-        space, method = fit_everything(spaces, recipe.method)
+        space, method = models.fit()
+        assert space is not None  # every recipe to learn by has one
         source = images.source or NamedLabels(Y)
         model = Model(
-            space,
-            method,
+            space.space_,
+            method.model_,
             calibrated.calibration,
             errors,
             Later.known(judged),
@@ -120,13 +115,6 @@ def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
             view = IndicatorView(min(view.max_labels, part.n_dimensions))
             space = clone(space).set_params(text_view=view)
     return replace(recipe, space=space)
-
-
-def fit_everything(spaces: FoldSpaces, method: NeighborTransfer) -> tuple[Space, NeighborVotes]:
-    """Return the records of the space and the method of all images."""
-    space, embeddings = spaces.fit()
-    assert space is not None  # every recipe to learn by has one
-    return space.space_, fit_method(method, embeddings, spaces.problem).model_
 
 
 def audit_logits(held_out: HeldOut, labels: scipy.sparse.csr_array) -> np.ndarray:
