@@ -100,6 +100,7 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
     models = FoldModels(problem, part, usual_recipe(None, None, 0))
     scores = hold_out(part, models.score_fold)
     space, method = models.fit()
+    assert space is not None
     learned = method.model_.components(space.transform(new))
 
     def judge(

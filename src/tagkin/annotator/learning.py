@@ -121,11 +121,12 @@ def audit_logits(held_out: HeldOut, labels: scipy.sparse.csr_array) -> np.ndarra
     """Return the held-out log-odds (n×C) that judge labels, given those of all images (N×C)."""
     calibrated, learned = held_out.calibrated, held_out.scores.learned
     log_odds = calibrated.log_odds
-    if len(learned) == 1:
+    if len(learned) < 2:
         # an audit is about these images, where rare labels are more frequent than on new images
         link = calibrated.calibration.link
         return np.asarray(link(log_odds) - calibrated.levels, dtype=np.float32)
-    even = mix_evenly(*learned, labels)
+    votes, readout = learned
+    even = mix_evenly(votes, readout, labels)
     if held_out.names is None:
         return even
     return np.clip(log_odds, even - JUDGING.most_by_name, even + JUDGING.most_by_name)
