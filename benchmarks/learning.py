@@ -1,7 +1,7 @@
 """Learning from 10,000 photographs with 500 tags, and spaces of thousands of tags.
 
 ``python -m benchmarks.learning`` prints JSON. `Annotator.fit` is given features (1,280 for each
-photograph) that were extracted before, and does all the rest: series, κ, the space,
+photograph) that were extracted before, and does all the rest: series, the space,
 votes and read-out, names, confidences. The tags are synthetic and, where ../shared/data (or
 TAGKIN_DATA) has them, those of COCO's photographs, whose 256 features are turned to 1,280 by an
 orthogonal matrix, which changes no cosine. Each runs in its own process, on all threads. How fast

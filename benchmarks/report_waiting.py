@@ -56,7 +56,7 @@ def learning_section(found: dict[str, Any] | None) -> str:
     return f"""## Learning from a collection
 
 `Annotator.fit` with cached features ({found["features"]:,} per photograph), medians of three fits.
-It finds series, chooses κ, fits the space, votes, read-out and tag names, and
+It finds series, fits the space, votes, read-out and tag names, and
 calibrates confidences on held-out photographs. *Host* is the share of CPU time that the host of the
 virtual machine took. *Products* is the speed of float32 matrix products before and after.
 

@@ -18,14 +18,13 @@ import scipy.sparse
 
 from experiments.names import Task
 from experiments.trust import open_collection
-from tagkin.annotator.hold_out import HeldOut, calibrate_held_out, hold_out
-from tagkin.annotator.learning import fit_everything
+from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.naming import Naming, score_names
 from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.problem_input import find_groups, groups_to_hold_out
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.arrays import expit
-from tagkin.calibration import HeldOutScores, fitting
+from tagkin.calibration import fitting
 from tagkin.evaluation import evaluate
 
 __all__ = ["run"]
@@ -37,7 +36,7 @@ SETTINGS = (
 )
 N_TEST = 800
 LIKELY = 0.1  # least probability of the pairs whose calibration error is measured
-STEPS = ("nothing", "names", "votes", "read-out", "weights", "link", "choice of κ, K and τ")
+STEPS = ("nothing", "names", "votes", "read-out", "weights", "link")
 FIRM = 1e9  # a pull that leaves no weight its own
 
 
@@ -98,33 +97,27 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
     part = Part.whole(problem)
     by_name = () if naming is None else (score_names(task.prior, new, naming.table),)
 
-    def score(chosen: bool) -> tuple[HeldOut, tuple[np.ndarray, ...]]:
-        recipe = usual_recipe(None, None, 0)
-        recipe = recipe if chosen else replace(recipe, regularizations=())
-        held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part))
-        space, method = fit_everything(problem, held_out.trial)
-        return held_out, method.components(new if space is None else space.transform(new))
+    models = FoldModels(problem, part, usual_recipe(None, None, 0))
+    scores = hold_out(part, models.score_fold)
+    space, method = models.fit()
+    assert space is not None
+    learned = method.model_.components(space.transform(new))
 
-    held_out, learned = score(True)
-    name, scores = held_out.scores.name, held_out.scores.learned
+    def judge(
+        some: tuple[np.ndarray, ...], *parts: np.ndarray, of: Problem = problem, link: bool = True
+    ) -> dict[str, float]:
+        calibration = calibrate_held_out(of, part, some).calibrated.calibration
+        z = calibration.mix(parts)
+        return _figures(truth, z, calibration.probabilities(z) if link else np.asarray(expit(z)))
 
-    def judge(of: HeldOut, some: HeldOutScores, *parts: np.ndarray) -> dict[str, float]:
-        judged = of.trial.judged
-        groups = problem.groups
-        calibration = fitting.fit_calibration(some, Y, groups=groups, judged=judged).calibration
-        return _figures(truth, z := calibration.mix(parts), calibration.probabilities(z))
-
-    result = {"nothing": judge(held_out, held_out.scores, *learned, *by_name)}
+    result = {"nothing": judge(scores, *learned, *by_name)}
     if naming is not None:
-        result["names"] = judge(held_out, HeldOutScores(scores), *learned)
-    result["votes"] = judge(held_out, HeldOutScores(scores[1:], name), learned[1], *by_name)
-    result["read-out"] = judge(held_out, HeldOutScores(scores[:1], name), learned[0], *by_name)
+        result["names"] = judge(scores, *learned, of=replace(problem, naming=None))
+    result["votes"] = judge(scores[1:], learned[1], *by_name)
+    result["read-out"] = judge(scores[:1], learned[0], *by_name)
     with _common_weights():
-        result["weights"] = judge(held_out, held_out.scores, *learned, *by_name)
-    z = held_out.calibrated.calibration.mix((*learned, *by_name))
-    result["link"] = _figures(truth, z, np.asarray(expit(z)))
-    fixed, of_fixed = score(False)
-    result["choice of κ, K and τ"] = judge(fixed, fixed.scores, *of_fixed, *by_name)
+        result["weights"] = judge(scores, *learned, *by_name)
+    result["link"] = judge(scores, *learned, *by_name, link=False)
     return result
 
 

@@ -4,7 +4,7 @@ import scipy.sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp
-from tagkin.annotator.hold_out import FoldSpaces, HeldOut, fit_method, hold_out
+from tagkin.annotator.hold_out import FoldModels, HeldOut, hold_out
 from tagkin.annotator.learning import audit_logits, learn, mix_evenly
 from tagkin.annotator.problem import Labels, Part, Problem, n_folds
 from tagkin.annotator.recipe import Recipe, usual_recipe
@@ -25,7 +25,8 @@ def data(n=200, seed=0):
 
 def scores_by_fold(X, Y, recipe, seed):
     problem = Problem(X, Labels.of(Y), seed=seed)
-    return hold_out(FoldSpaces(problem, Part.whole(problem), recipe.space), recipe.method)[0]
+    part = Part.whole(problem)
+    return hold_out(part, FoldModels(problem, part, recipe).score_fold)[0]
 
 
 def test_few_photographs_are_learned_with_one_thread_of_blas():
@@ -69,9 +70,9 @@ def test_held_out_scores_are_those_of_a_fit_without_the_fold():
 def test_without_a_space_kin_are_found_visual_scores():
     X, Y = data()
     problem = Problem(X, Labels.of(Y))
-    space, embeddings = FoldSpaces(problem, Part.whole(problem), None).fit()
+    recipe = Recipe(None, NeighborVoting(5))
+    space, method = FoldModels(problem, Part.whole(problem), recipe).fit()
     assert space is None
-    method = fit_method(NeighborVoting(5), embeddings, problem)
     np.testing.assert_array_equal(
         method.decision_function(X), NeighborVoting(5).fit(X, Y).decision_function(X)
     )

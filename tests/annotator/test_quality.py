@@ -4,7 +4,7 @@ import scipy.sparse
 
 from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.hold_out import FoldSpaces, calibrate_held_out, hold_out
+from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.problem import Labels, Part, Problem
@@ -56,7 +56,7 @@ def test_cross_validation_compares_with_kin_visual_scores():
     quality = cross_validate(problem, recipe, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
     part = Part.whole(problem)
-    scores = hold_out(FoldSpaces(problem, part, recipe.space), recipe.method)
+    scores = hold_out(part, FoldModels(problem, part, recipe).score_fold)
     held_out = calibrate_held_out(problem, part, scores)
     assert quality.semantic == evaluate(Y, held_out.calibrated.log_odds)
     assert quality.semantic["MAP"] > quality.visual["MAP"] + 0.05

@@ -233,10 +233,10 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
 
 def test_a_limit_that_is_not_reached_leaves_all_scores(monkeypatch):
     Y = frequencies([20] * D, n=80)
-    monkeypatch.setattr(problems, "SIZES", problems.Sizes(most_own=D))
+    monkeypatch.setattr(problems, "SIZES", problems.Sizes(most_scored=D))
     assert part_of(Y, 32 * 80 * D).is_whole
     assert not part_of(Y, 32 * 80 * D - 1).is_whole
-    monkeypatch.setattr(problems, "SIZES", problems.Sizes(most_own=D - 1))
+    monkeypatch.setattr(problems, "SIZES", problems.Sizes(most_scored=D - 1))
     assert len(part_of(Y, 32 * 80 * D).columns) == D - 1
 
 

@@ -53,19 +53,23 @@ def test_embeddings_are_those_of_the_space_whether_columns_are_kept(monkeypatch,
         assert part.dtype == every.dtype == np.float32
 
 
-def test_a_draft_has_the_cosines_of_the_space(as_array):
-    """Without the rotation to canonical directions, in float64."""
+def test_fewer_landmarks_are_the_first_of_them(as_array):
+    """Against a fit with those, in float64."""
     X, Y, X_new = make_collection(n=90)
     parts = LeaveOutSpaces(
         SemanticSpace(selection=as_array(X[:40])), as_array(X), as_array(Y), PARTS
     )
     known = np.setdiff1d(np.arange(90), PARTS[1])
-    expected = SemanticSpace(2.0, selection=X[:40]).fit(X[known], Y[known]).transform(X_new)
-    space = parts.without(1, draft=True, regularization=2.0)
-    actual = np.asarray(space.transform(as_array(X_new)))
-    np.testing.assert_allclose(actual @ actual.T, expected @ expected.T, atol=1e-8)
+    expected = SemanticSpace(2.0, selection=X[:25]).fit(X[known], Y[known])
+    space = parts.without(1, n_landmarks=25, regularization=2.0)
+    actual = cosines(np.asarray(space.transform(as_array(X_new))))
+    np.testing.assert_allclose(actual, cosines(expected.transform(X_new)), atol=1e-8)
     (embeddings,) = parts.embeddings(space, [slice(None)])
     assert_same(embeddings, space.transform(as_array(X)), 1e-8)
+    actual, exact = np.asarray(space.transform(as_array(X_new))), expected.transform(X_new)
+    np.testing.assert_allclose(
+        actual @ actual.T, exact @ exact.T, atol=1e-8
+    )  # without the rotation
     assert space.solution().correlations is None
 
 
@@ -96,7 +100,7 @@ def test_an_exact_draft_has_the_cosines_of_a_fit(n_labels):
     Y = (np.random.default_rng(0).random((90, n_labels)) < 0.2).astype(float)
     known = np.arange(50)
     parts = LeaveOutSpaces(SemanticSpace(), X, Y, PARTS)
-    draft = parts.without(2, draft=True, regularization=2.0)
+    draft = parts.without(2, n_landmarks=45, regularization=2.0)
     assert draft.solution().correlations is None
     Z, Z_draft = (
         np.asarray(space.transform(X_new))
@@ -118,10 +122,10 @@ def test_a_space_to_try_things_in_is_as_precise_as_its_columns():
     X, Y, X_new = make_collection(n=90)
     single = X.astype(np.float32)
     parts = LeaveOutSpaces(SemanticSpace(selection=single[:40]), single, Y, PARTS)
-    space = parts.without(1, draft=True)
+    space = parts.without(1, n_landmarks=25)
     assert space.solution().coefficients.dtype == np.float32
     known = np.setdiff1d(np.arange(90), PARTS[1])
-    exact = SemanticSpace(selection=X[:40]).fit(X[known], Y[known]).transform(X_new)
+    exact = SemanticSpace(selection=X[:25]).fit(X[known], Y[known]).transform(X_new)
     embeddings = space.transform(X_new.astype(np.float32))
     products = exact @ exact.T
     np.testing.assert_allclose(embeddings @ embeddings.T, products, atol=1e-4 * products.max())

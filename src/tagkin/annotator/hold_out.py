@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from tagkin.annotator.naming import score_names
 from tagkin.annotator.problem import SIZES, Part, Problem, count_images
+from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import Array
 from tagkin.arrays.threads import run_tasks
 from tagkin.calibration.fitting import Calibrated, HeldOutScores, fit_calibration
@@ -21,46 +22,71 @@ from tagkin.space.parts import LeaveOutSpaces
 from tagkin.tag_meanings import NameTable
 from tagkin.transfer import NeighborTransfer
 
-__all__ = ["FoldSpaces", "HeldOut", "calibrate_held_out", "fit_method", "hold_out"]
+__all__ = ["FoldModels", "HeldOut", "calibrate_held_out", "fit_method", "hold_out"]
 
 
-class FoldSpaces:
-    """The space of all images of a problem, and spaces without the held-out images of a fold.
+# Landmarks of a fold's space, as a share of those of the whole space. A fold has two thirds of the
+# images or more, and its solution takes less than half the time. Confidences are as good; with a
+# share of one half they were a point too low.
+_FOLD_LANDMARKS = 0.75
 
-    Without a `space`, all embeddings are features.
-    """
 
-    def __init__(self, problem: Problem, part: Part, space: SemanticSpace | None):
-        self.problem, self.part = problem, part
+class FoldModels:
+    """A space and a method of all images of a problem, and others without the images of a fold."""
+
+    def __init__(self, problem: Problem, part: Part, recipe: Recipe):
+        self.problem, self.part, self.method = problem, part, recipe.method
+        self.levels = share_logits(part.labels(problem.Y))
         self.sums: LeaveOutSpaces | None = None
-        if space is not None:
+        if recipe.space is not None:
             parts = [fold.held_out for fold in part.folds]
             others = np.setdiff1d(np.arange(len(problem.X)), np.concatenate(parts))
             parts += [others] if len(others) else []
-            self.sums = LeaveOutSpaces(space, problem.X, problem.Y, parts).compute_sums()
+            self.sums = LeaveOutSpaces(recipe.space, problem.X, problem.Y, parts).compute_sums()
+            self.n_landmarks = max(1, int(_FOLD_LANDMARKS * recipe.space.n_landmarks))
 
-    def embed_fold(self, number: int) -> tuple[Array, Array]:
+    def fit(self) -> tuple[SemanticSpace | None, NeighborTransfer]:
+        """Fit the space and the method to all images."""
+        if self.sums is None:
+            return None, fit_method(self.method, self.problem.X, self.problem)
+        space = self.sums.whole()
+        (embeddings,) = self.sums.embeddings(space, [slice(None)])
+        return space, fit_method(self.method, embeddings, self.problem)
+
+    def score_fold(self, number: int) -> tuple[np.ndarray, ...]:
+        """Return the scores (n×C) of a fold's held-out images, by a model of its known images."""
+        known, held_out = self._embed_fold(number)
+        columns = slice(None) if self.part.is_whole else self.part.columns
+        others = self.problem.take(self.part.folds[number].known, columns)
+        scores = fit_method(self.method, known, others).model_.components(held_out)
+        if not self.method.scores_are_logits:
+            return scores
+        rarer = self.levels - share_logits(others.Y)  # than among all images
+        return tuple(logits + rarer for logits in scores)
+
+    def _embed_fold(self, number: int) -> tuple[Array, Array]:
         """Embed the known and the held-out images of a fold, in the space of the known images.
 
-        If there are too few labels for a space, these are features.
+        Without a space, or with too few labels for one, these are features.
         """
         rows, X = self.part.folds[number], self.problem.X
         if self.sums is not None:
             try:
-                known, held_out = self.sums.embeddings(self.sums.without(number, draft=True), rows)
+                space = self.sums.without(number, self.n_landmarks)
+                known, held_out = self.sums.embeddings(space, rows)
             except InvalidInput:
                 pass
             else:
                 return known, held_out
         return X[rows.known], X[rows.held_out]
 
-    def fit(self) -> tuple[SemanticSpace | None, Array]:
-        """Fit the space of all images, and embed them."""
-        if self.sums is None:
-            return None, self.problem.X
-        space = self.sums.whole()
-        (embeddings,) = self.sums.embeddings(space, [slice(None)])
-        return space, embeddings
+
+def fit_method(method: NeighborTransfer, embeddings: Array, problem: Problem) -> NeighborTransfer:
+    """Fit a method on the embeddings (N×m) of a problem's images."""
+    options = {}
+    if problem.rejected is not None and method.takes_rejected:
+        options["rejected"] = problem.rejected
+    return clone(method).fit(embeddings, problem.Y, groups=problem.groups, **options)
 
 
 class HeldOut(NamedTuple):
@@ -73,31 +99,18 @@ class HeldOut(NamedTuple):
 
 
 def hold_out(
-    spaces: FoldSpaces, method: NeighborTransfer, fold_done: Callable[[], None] = lambda: None
+    part: Part,
+    score_fold: Callable[[int], tuple[np.ndarray, ...]],
+    fold_done: Callable[[], None] = lambda: None,
 ) -> tuple[np.ndarray, ...]:
-    """Hold out each fold in turn, and score its images by a model of all other images.
+    """Return the scores (n×C) of all held-out images of a part, given those of a fold by number.
 
-    Returns
-    -------
-    scores : arrays of shape (n, C)
-        The scores that a model mixes: one, or the logits of votes and read-out of a `KinReadout`.
+    There is one array for each kind of score: one, or the logits of votes and read-out.
     """
-    problem, part = spaces.problem, spaces.part
-    columns = slice(None) if part.is_whole else part.columns
-    levels = share_logits(part.labels(problem.Y))
-
-    def score_fold(number: int) -> tuple[np.ndarray, ...]:
-        known, held_out = spaces.embed_fold(number)
-        others = problem.take(part.folds[number].known, columns)
-        scores = fit_method(method, known, others).model_.components(held_out)
-        if not method.scores_are_logits:
-            return scores
-        rarer = levels - share_logits(others.Y)  # than among all images
-        return tuple(logits + rarer for logits in scores)
-
     tasks = [partial(score_fold, number) for number in range(len(part.folds))]
     # in parallel if memory holds the models of all folds
-    results = run_tasks(tasks) if len(problem.X) <= SIZES.huge else (task() for task in tasks)
+    n = sum(map(len, part.folds[0]))
+    results = run_tasks(tasks) if n <= SIZES.huge else (task() for task in tasks)
     scores: tuple[np.ndarray, ...] = ()
     for fold, of_fold in zip(part.folds, results, strict=True):
         if not scores:
@@ -108,14 +121,6 @@ def hold_out(
             whole[rows] = some
         fold_done()
     return scores
-
-
-def fit_method(method: NeighborTransfer, embeddings: Array, problem: Problem) -> NeighborTransfer:
-    """Fit a method on the embeddings (N×m) of a problem's images."""
-    options = {}
-    if problem.rejected is not None and method.takes_rejected:
-        options["rejected"] = problem.rejected
-    return clone(method).fit(embeddings, problem.Y, groups=problem.groups, **options)
 
 
 def calibrate_held_out(problem: Problem, part: Part, learned: tuple[np.ndarray, ...]) -> HeldOut:

@@ -24,7 +24,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import refit_decisions
-from tagkin.annotator.hold_out import calibrate_held_out
+from tagkin.annotator.hold_out import calibrate_held_out, hold_out
 from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import SIZES, Problem, choose_part, count_images
@@ -76,11 +76,11 @@ def add_incomplete(
     fold_done()
     if not folds:
         return added
-    votes, readout = (np.empty(problem.Y.shape, dtype=np.float32) for _ in range(2))
-    for known, new in folds:
-        votes[new], readout[new] = _score_fold(model, problem, recipe, known, new)
-        fold_done()
-    held_out = calibrate_held_out(problem, part, (votes, readout))
+
+    def score_fold(number: int) -> tuple[np.ndarray, ...]:
+        return _score_fold(model, problem, recipe, *folds[number])
+
+    held_out = calibrate_held_out(problem, part, hold_out(part, score_fold, fold_done))
     calibrator, scores = held_out.calibrated.calibration, held_out.calibrated.log_odds
     unannotated = refit_decisions(problem, calibrator.probabilities(scores), model)
     added = replace(added, calibrator=calibrator, unannotated=unannotated)

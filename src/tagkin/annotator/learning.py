@@ -10,13 +10,7 @@ from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.extending import typical_scores
-from tagkin.annotator.hold_out import (
-    FoldSpaces,
-    HeldOut,
-    calibrate_held_out,
-    fit_method,
-    hold_out,
-)
+from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, hold_out
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
@@ -34,8 +28,7 @@ from tagkin.calibration.calibration import apply_link
 from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
-from tagkin.space import IndicatorView, Space
-from tagkin.transfer import NeighborTransfer, NeighborVotes
+from tagkin.space import IndicatorView
 
 __all__ = ["learn"]
 
@@ -50,8 +43,6 @@ class Judging:
     """Log-odds by which a name counts, at most: a classifier overlooks small objects. In ten clean
     collections of 400 photographs, names without a limit gave 12 false findings of wrong labels at
     80 %. With 10 % wrong labels, 34 of 44 were right. With this limit: none, and 5 of 12."""
-    least: float = 1e-30
-    """Least probability that is kept, because a sparse matrix drops 0. None that occurs is less."""
 
 
 JUDGING = Judging()
@@ -76,8 +67,9 @@ def learn(
         # Score each fold by a model of the others, and learn confidences from these scores.
         fold_done = Counted(progress, "Learning", len(part.folds) + 1)
         recipe = limit_recipe(recipe, part)
-        spaces = FoldSpaces(images, part, recipe.space)
-        held_out = calibrate_held_out(images, part, hold_out(spaces, recipe.method, fold_done))
+        models = FoldModels(images, part, recipe)
+        scores = hold_out(part, models.score_fold, fold_done)
+        held_out = calibrate_held_out(images, part, scores)
         calibrated = held_out.calibrated
 
         # Judge the labels of the held-out images.
@@ -86,11 +78,12 @@ def learn(
         errors, judged = judge_labels(logits, part.truth(Y), scored_groups)
 
         # Fit the space and the method on all complete images.
-        space, method = fit_everything(spaces, recipe.method)
+        space, method = models.fit()
+        assert space is not None  # every recipe to learn by has one
         source = images.source or NamedLabels(Y)
         model = Model(
-            space,
-            method,
+            space.space_,
+            method.model_,
             calibrated.calibration,
             errors,
             Later.known(judged),
@@ -123,22 +116,16 @@ def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
     return replace(recipe, space=space)
 
 
-def fit_everything(spaces: FoldSpaces, method: NeighborTransfer) -> tuple[Space, NeighborVotes]:
-    """Return the records of the space and the method of all images."""
-    space, embeddings = spaces.fit()
-    assert space is not None  # every recipe to learn by has one
-    return space.space_, fit_method(method, embeddings, spaces.problem).model_
-
-
 def audit_logits(held_out: HeldOut, labels: scipy.sparse.csr_array) -> np.ndarray:
     """Return the held-out log-odds (n×C) that judge labels, given those of all images (N×C)."""
     calibrated, learned = held_out.calibrated, held_out.scores.learned
     log_odds = calibrated.log_odds
-    if len(learned) == 1:
+    if len(learned) < 2:
         # an audit is about these images, where rare labels are more frequent than on new images
         linked = apply_link(log_odds, calibrated.calibration.shrink)
         return np.asarray(linked - calibrated.levels, dtype=np.float32)
-    even = mix_evenly(*learned, labels)
+    votes, readout = learned
+    even = mix_evenly(votes, readout, labels)
     if held_out.names is None:
         return even
     return np.clip(log_odds, even - JUDGING.most_by_name, even + JUDGING.most_by_name)
@@ -186,7 +173,8 @@ def judge_labels(
         best = np.argpartition(-absent, n_missing - 1, axis=1)[:, :n_missing]
         stored = present.copy()
         np.put_along_axis(stored, best, True, axis=1)
-        probabilities = np.where(stored, np.maximum(P, JUDGING.least), 0).astype(np.float32)
+        least = np.finfo(np.float32).tiny  # a sparse matrix drops 0
+        probabilities = np.where(stored, np.maximum(P, least), 0).astype(np.float32)
         parts.append(scipy.sparse.csr_array(probabilities))
     return errors, scipy.sparse.vstack(parts, format="csr")
 

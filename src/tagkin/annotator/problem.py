@@ -46,14 +46,13 @@ class Sizes:
     """Images from which three folds leave enough to learn from."""
     huge: int = 20_000
     """Images up to which memory holds folds in parallel."""
-    most_own: int = 16_384
-    """Labels with scores, weights and confidences, even if memory holds more."""
+    most_scored: int = 16_384
+    """Labels with scores, weights and confidences, even if memory holds more; and images, if it
+    does not hold all. More would teach little."""
     bytes_per_score: int = 32
     """Memory for a pair of an image and a label: held-out scores of several kinds."""
     memory_share: int = 4
     """If not all held-out scores fit, they take one part in this many of the memory."""
-    most_images: int = 16_384
-    """Images with scores in that case; more would teach little."""
     most_labels: int = 4096
     """Labels with scores in that case, and dimensions of a space."""
     fewest_labels: int = 64
@@ -315,32 +314,22 @@ def choose_part(problem: Problem, memory: int | None = None) -> Part:
 
     `memory` is in bytes. Default: the memory available to this process.
     """
-    n_images, columns, n_dimensions = _fit_memory(problem.Y, memory)
-    if columns is None:
-        return Part.whole(problem)
-    return Part.sample(problem, n_images, columns, n_dimensions)
-
-
-def _fit_memory(
-    Y: scipy.sparse.csr_array, memory: int | None
-) -> tuple[int, np.ndarray | None, int]:
-    """Return how many images, which labels (None for all of all) and how many dimensions fit."""
-    n, n_labels = Y.shape
+    n, n_labels = problem.Y.shape
     memory = available_memory() if memory is None else memory
-    n_images, n_scored, n_dimensions = n, min(n_labels, SIZES.most_own), SIZES.most_labels
+    n_images, n_scored, n_dimensions = n, min(n_labels, SIZES.most_scored), SIZES.most_labels
     if memory is not None and SIZES.bytes_per_score * n * n_scored > memory:
         n_scores = memory // (SIZES.bytes_per_score * SIZES.memory_share)
         n_images = max(
-            SIZES.fewest, min(n // 3, SIZES.most_images, n_scores // SIZES.fewest_labels)
+            SIZES.fewest, min(n // 3, SIZES.most_scored, n_scores // SIZES.fewest_labels)
         )
         n_scored = max(1, min(n_labels, SIZES.most_labels, n_scores // n_images))
         n_dimensions = max(
             SIZES.fewest_labels, min(SIZES.most_labels, memory // (SIZES.bytes_per_dimension * n))
         )
     if (n_images, n_scored) == (n, n_labels):
-        return n, None, n_dimensions
-    order = np.argsort(-count_images(Y), kind="stable")
-    return n_images, np.sort(order[:n_scored]), n_dimensions
+        return Part.whole(problem)
+    columns = np.argsort(-count_images(problem.Y), kind="stable")[:n_scored]
+    return Part.sample(problem, n_images, np.sort(columns), n_dimensions)
 
 
 def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:

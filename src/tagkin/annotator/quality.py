@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.hold_out import FoldSpaces, calibrate_held_out, fit_method, hold_out
+from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, fit_method, hold_out
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.model import describe_groups
 from tagkin.annotator.problem import Labels, Part, Problem, check_enough, check_memory
@@ -146,11 +146,12 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     check_memory(Y)
     part = Part.whole(problem)
     fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
-    spaces = FoldSpaces(problem, part, recipe.space)
-    held_out = calibrate_held_out(problem, part, hold_out(spaces, recipe.method, fold_done))
+    models = FoldModels(problem, part, recipe)
+    held_out = calibrate_held_out(problem, part, hold_out(part, models.score_fold, fold_done))
     scores = held_out.calibrated.log_odds
-    visual = hold_out(FoldSpaces(problem, part, None), recipe.method, fold_done)
-    baseline = calibrate_held_out(replace(problem, naming=None), part, visual)
+    visually = FoldModels(problem, part, Recipe(None, recipe.method))
+    visual_scores = hold_out(part, visually.score_fold, fold_done)
+    baseline = calibrate_held_out(replace(problem, naming=None), part, visual_scores)
     confidences, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
     halves = split_into_halves(len(scores), groups, problem.seed)
     for rows, others in zip(halves, reversed(halves), strict=True):

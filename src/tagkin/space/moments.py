@@ -233,6 +233,16 @@ class Moments:
             else:
                 self.text_gram += like(gram, self.text_gram)
 
+    def of_first_landmarks(self, r: int) -> Moments:
+        """Return the sums for the first r landmarks alone."""
+        return replace(
+            self,
+            shift=self.shift[:r],
+            kernel_sum=self.kernel_sum[:r],
+            kernel_gram=self.kernel_gram[:r, :r],
+            cross=self.cross[:r],
+        )
+
     def add(self, other: Moments) -> None:
         """Add the sums over other images (with the same shift)."""
         for name in _SUMS:

@@ -75,24 +75,28 @@ class LeaveOutSpaces:
             self._sums = [self._sums_of(part) for part in self._parts]
         return self
 
-    def without(self, part: int, *, draft: bool = False, **solving: object) -> SemanticSpace:
+    def without(
+        self, part: int, n_landmarks: int | None = None, **solving: object
+    ) -> SemanticSpace:
         """Return the space of all images except a part, with other values for `Solving`.
 
-        A `draft` takes less time (see `SemanticSpace.solution`).
+        With `n_landmarks`, use only the first landmarks, because the time grows with the cube of
+        their number, and solve for a draft (see `SemanticSpace.solution`).
         """
         if self._base is None:
             known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
             known.sort()
             space: SemanticSpace = clone(self._space).set_params(**solving)
-            images = self._X[known], self._y[known]
-            return fit_draft(space, *images) if draft else space.fit(*images)
-        return self._solve_from(part, solving, draft)
+            if n_landmarks is None:
+                return space.fit(self._X[known], self._y[known])
+            return fit_draft(space, self._X[known], self._y[known])
+        return self._solve_from(part, solving, n_landmarks)
 
     def whole(self) -> SemanticSpace:
         """Return the space of all images, solved from the same sums."""
         if self._base is None:
             return clone(self._space).fit(self._X, self._y)
-        return self._solve_from(None, {}, draft=False)
+        return self._solve_from(None, {})
 
     def embeddings(self, space: SemanticSpace, wanted: Sequence[np.ndarray | slice]) -> list[Array]:
         """Return embeddings (n×m) of each wanted set of images, in one of these spaces.
@@ -103,7 +107,7 @@ class LeaveOutSpaces:
             return [space.transform(self._X[rows]) for rows in wanted]
         solution = space.solution()
         coefficients = to_numpy(solution.coefficients)
-        columns = self._columns
+        columns = self._columns[:, : len(coefficients)]
         psi = matmul(columns, coefficients.astype(columns.dtype))
         off = to_numpy(solution.kernel_mean) - to_numpy(space.moments_.shift)
         psi -= to_numpy(matmul(off, coefficients)).astype(columns.dtype)
@@ -133,16 +137,18 @@ class LeaveOutSpaces:
         return Moments.of_columns(self._columns[part], text, shift)
 
     def _solve_from(
-        self, left_out: int | None, solving: dict[str, object], draft: bool
+        self, left_out: int | None, solving: dict[str, object], n_landmarks: int | None = None
     ) -> SemanticSpace:
         assert self._base is not None
         self.compute_sums()
+        landmarks, gram = self._base.landmarks_.first(n_landmarks), self._gram
+        r = landmarks.points.shape[0]
         space: SemanticSpace = clone(self._space).set_params(**solving)
-        base, n_text = self._base, self._sums[0].text_sum.shape[0]
-        shift = base.moments_.shift
-        start_from_landmarks(space, base.landmarks_, base.text_view_, shift, n_text)
+        n_text = self._sums[0].text_sum.shape[0]
+        shift = self._base.moments_.shift[:r]
+        start_from_landmarks(space, landmarks, self._base.text_view_, shift, n_text)
         for i, sums in enumerate(self._sums):
             if i != left_out:
-                add_sums(space, sums)
-        space.solution(self._gram, draft=draft)
+                add_sums(space, sums.of_first_landmarks(r))
+        space.solution(gram[:r, :r], draft=n_landmarks is not None)
         return space

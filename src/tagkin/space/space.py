@@ -63,6 +63,11 @@ class Landmarks:
             return replace(self, points=as_block(self.points, double=True))
         return self
 
+    def first(self, n: int | None) -> Landmarks:
+        """Return the first n landmarks in the order in which they were chosen; all if n is None."""
+        indices = None if self.indices is None else self.indices[:n]
+        return replace(self, points=self.points[:n], indices=indices)
+
     @property
     def rounding(self) -> float:
         """Relative precision of kernel values against these landmarks."""
