@@ -54,13 +54,13 @@ def test_cross_validation_compares_with_kin_visual_scores():
     steps: list[tuple] = []
     problem = Problem(X, Labels.of(Y), source=NamedLabels(Y, np.array(NAMES)))
     quality = cross_validate(problem, recipe, lambda *at: steps.append(at))
-    assert [at[1] for at in steps] == list(range(11))
+    assert [at[1] for at in steps] == list(range(21))
     part = Part.whole(problem)
     scores = hold_out(part, FoldModels(problem, part, recipe).score_fold)
     held_out = calibrate_held_out(problem, part, scores)
     assert quality.semantic == evaluate(Y, held_out.calibrated.log_odds)
     assert quality.semantic["MAP"] > quality.visual["MAP"] + 0.05
-    assert "5-fold" in quality.how
+    assert "10-fold" in quality.how
     assert list(quality.labels.names) == NAMES
 
 

@@ -126,7 +126,7 @@ def test_a_method_that_takes_rejections_gets_those_of_its_images(plain, syntheti
     rows = {row.tobytes() for row in whole}
     for y, no in heard:  # in every fold, with the labels of the same images
         assert {row.tobytes() for row in np.hstack([y.toarray(), no.toarray()])} <= rows
-    assert len(heard) == 6
+    assert len(heard) == 11
     heard.clear()
     annotator.fit(X[:N], synthetic.tags[:N])
     assert all(no is None for _, no in heard)

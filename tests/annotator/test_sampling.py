@@ -118,7 +118,7 @@ def test_of_many_images_as_many_are_held_out_as_fit():
 def test_all_images_are_held_out_in_turn_where_they_fit():
     problem = Problem(np.zeros((500, 1)), Labels.of(np.zeros((500, 2))))
     folds = Part.sample(problem, 500, np.arange(2), 64).folds
-    assert len(folds) == 5
+    assert len(folds) == 10
     assert sorted(np.concatenate([fold.held_out for fold in folds])) == list(range(500))
 
 
