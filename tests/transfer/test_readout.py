@@ -125,22 +125,26 @@ def test_forgotten_labels_have_the_loss_that_is_stated(forgotten):
 
 @pytest.mark.parametrize("forgotten", [0.0, 0.2])
 def test_unknown_labels_have_the_loss_that_is_stated(forgotten):
-    """Against a general optimiser: none."""
+    """Against a general optimiser; an expected label counts 0.3, one nobody expects not at all."""
     X, Y, X_new = make_collection(120)
     y = Y[:, :1] > 0
     complete = np.arange(120) % 2 == 0
     rejected = np.zeros_like(y)
     rejected[np.flatnonzero(~y[:, 0])[:20]] = True
     unknown = ~complete & ~y[:, 0] & ~rejected[:, 0]
+    expected = np.where(unknown, np.linspace(0.05, 0.9, 120), 0)[:, None]
+    expected[::3] = 0
     model = LogisticReadout(n_landmarks=40, tol=1e-4, forgotten=forgotten)
-    model.fit(X, y, rejected=rejected, complete=complete)
+    model.fit(X, y, rejected=rejected, complete=complete, expected=expected)
     features, new = explicit_features(model, X), explicit_features(model, X_new)
-    y, no = y[:, 0], rejected[:, 0]
+    y, no, z = y[:, 0], rejected[:, 0], expected[:, 0]
 
     def loss(theta):
         p = expit(features @ theta[1:] + theta[0])
         known = -np.log(np.where(y, p, np.where(no, 1 - p, 1 - (1 - forgotten) * p)))
-        return known[~unknown].sum() + 0.25 / 2 * theta[1:] @ theta[1:]
+        guessed = -(z * np.log(p) + (1 - z) * np.log(1 - p))
+        each = np.where(unknown, np.where(z > 0, 0.3, 0) * guessed, known)
+        return each.sum() + 0.25 / 2 * theta[1:] @ theta[1:]
 
     best = minimize(loss, np.zeros(features.shape[1] + 1), tol=1e-10)
     scores = model.decision_function(X_new)[:, 0]
@@ -153,6 +157,12 @@ def test_complete_images_are_what_they_were():
     plain = LogisticReadout().fit(X, Y).decision_function(X_new)
     informed = LogisticReadout().fit(X, Y, complete=np.ones(100, bool)).decision_function(X_new)
     np.testing.assert_allclose(informed, plain, atol=1e-4)  # sums are rounded by where arrays lie
+    for wrong, message in (
+        ({"expected": np.full(Y.shape, 2.0)}, "probabilities from 0 to 1"),
+        ({"expected": Y[:, :1]}, "expected has shape"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            LogisticReadout().fit(X, Y, complete=np.arange(100) > 0, **wrong)
 
 
 def test_where_nothing_is_forgotten_a_rejection_says_nothing_new():

@@ -6,7 +6,8 @@ and labels that a person rejected are known.
 
 First a model is learned from the complete images alone. It says which unknown labels to
 expect on the incomplete images. Then the space, the votes and the read-out are
-fitted to all images: the space to known and expected labels, votes and read-out to known labels.
+fitted to all images: the space to known and expected labels, the votes to known labels, and the
+read-out to known labels and, with less weight, to expected ones.
 
 A person answers the questions of a model, so answers are not a random sample. A model is also too
 confident about labels that it expected itself. So confidences are learned from held-out complete
@@ -134,7 +135,7 @@ def _fit_like(
     targets = Y
     if expected is not None and complete is not None:
         targets = scipy.sparse.csr_array(Y + expected[rows])
-        options["complete"] = complete[rows]
+        options |= {"complete": complete[rows], "expected": expected[rows]}
     space = clone(recipe.space).fit(X, targets)
     method = clone(recipe.method).fit(space.transform(X), Y, **options)
     return replace(model, space=space.space_, method=method.model_)

@@ -128,10 +128,11 @@ class KinReadout(NeighborTransfer):
         groups: Array | None = None,
         rejected: Array | None = None,
         complete: Array | None = None,
+        expected: Array | None = None,
     ) -> Self:
         """Store embeddings X (N×m) and labels y (N×D), and fit the read-out.
 
-        `rejected` and `complete` are as in `LogisticReadout.fit`: votes are shares
+        `rejected`, `complete` and `expected` are as in `LogisticReadout.fit`: votes are shares
         among the neighbours for which a label is known. Groups have no effect here.
 
         Parameters
@@ -146,6 +147,8 @@ class KinReadout(NeighborTransfer):
             Labels that somebody rejected.
         complete : array of shape (N,) of bool, optional
             Whether the absent labels of an image are known to be wrong. Default: all.
+        expected : array of shape (N, D), optional
+            Expected values of unknown labels, as in `LogisticReadout.fit`.
         """
         self.check_parameters()
         readout = LogisticReadout(
@@ -154,7 +157,7 @@ class KinReadout(NeighborTransfer):
             random_state=self.random_state,
             forgotten=self.forgotten,
         )
-        readout.fit(X, y, rejected=rejected, complete=complete)
+        readout.fit(X, y, expected=expected, rejected=rejected, complete=complete)
         super().fit(X, y)
         votes = replace(self.model_, readout=readout.readout_)
         labels, names = votes.labels, label_names(y)

@@ -16,8 +16,8 @@ probability e, unless a person checked the image. So ℓ is
     −log(1 − (1 − e) σ(m))                         if the label was not observed,
 
 and dℓ/dm = σ(m) − z with z the probability that the label belongs: 1, 0, and σ(m + log e) if the
-label was not observed. With e = 0 this is logistic regression. A label that an incomplete image
-neither has nor rejects has no loss.
+label was not observed. With e = 0 this is logistic regression. If the image is incomplete and
+nothing is known of the label, dℓ/dm = ω (σ(m) − p): p is the expected label, ω its weight.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ from array_api_compat import device
 
 from tagkin.arrays import Array, block_rows, like, namespace, on_accelerator, to_numpy
 from tagkin.arrays.blocks import bytes_allowed, cached_rows
-from tagkin.arrays.labels import count_known
 from tagkin.transfer.logistic_features import Basis, Columns, Features
 
-__all__ = ["LogisticFit", "Targets", "fit_logistic"]
+__all__ = ["LogisticFit", "Targets", "Unknown", "fit_logistic"]
 
 _LINE_STEPS = 2
 STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
@@ -77,7 +76,7 @@ def fit_logistic(
     # of each N×labels array; further labels are solved in a later block
     width = max(1, 2 * bytes_allowed(basis.mean) // (4 * n))
     features = Features(columns, basis)
-    if forgotten == 0 and targets.complete is None:  # a rejection is like an absent label
+    if forgotten == 0 and targets.unknown is None:  # a rejection is like an absent label
         targets = replace(targets, rejected=None)
     for block in (slice(start, start + width) for start in range(0, d, width)):
         part = targets if width >= d else targets.of_labels(block)
@@ -88,6 +87,23 @@ def fit_logistic(
 
 
 @dataclass(frozen=True)
+class Unknown:
+    """Labels that incomplete images neither have nor reject.
+
+    Their loss is that of the expected label, with a weight.
+    """
+
+    weights: np.ndarray
+    """Weight of each image's absent labels, shape (N,): 1 if it is complete."""
+    expected: scipy.sparse.csr_array
+    """Expected probability of each label, shape (N, D); 0 for complete images."""
+
+    def of_labels(self, columns: slice | np.ndarray) -> Unknown:
+        """Return the weights and expectations of some labels."""
+        return Unknown(self.weights, self.expected[:, columns].tocsr())
+
+
+@dataclass(frozen=True)
 class Targets:
     """Labels to fit: present, rejected, unknown, or else presumed absent."""
 
@@ -95,25 +111,33 @@ class Targets:
     """Labels of the images, shape (N, D)."""
     rejected: scipy.sparse.csr_array | None = None
     """Nonzero for labels known not to belong, shape (N, D). No image has a rejected label."""
-    complete: np.ndarray | None = None
-    """Which images have all of their labels, shape (N,); None if all have."""
+    unknown: Unknown | None = None
+    """The labels of incomplete images."""
 
     def of_labels(self, columns: slice | np.ndarray) -> Targets:
         """Return the targets of some labels."""
         return Targets(
             self.labels[:, columns].tocsr(),
             None if self.rejected is None else self.rejected[:, columns].tocsr(),
-            self.complete,
+            None if self.unknown is None else self.unknown.of_labels(columns),
         )
 
 
 def _shares(targets: Targets) -> np.ndarray:
-    """Return the share of images with each label among those for which it is known, shape (D,)."""
-    labels = targets.labels
+    """Return the share of images with each label, including expected labels, shape (D,)."""
+    labels, rejected, unknown = targets.labels, targets.rejected, targets.unknown
     n, d = labels.shape
-    present = np.bincount(labels.indices, minlength=d)
-    known = count_known(labels, targets.rejected, targets.complete)
-    return np.clip(present / np.maximum(known, 1), 0.5 / n, 1 - 0.5 / n)
+    present = np.bincount(labels.indices, minlength=d).astype(float)
+    if unknown is None:
+        return present / n
+    lost = 1 - unknown.weights
+    known = n - lost.sum()
+    for observed in (labels, rejected):
+        if observed is not None:  # an observed label of an incomplete image has weight 1
+            known = known + np.asarray((observed > 0).astype(float).T @ lost).ravel()
+    scaled = unknown.expected.multiply(unknown.weights[:, None])
+    total = present + np.asarray(scaled.sum(axis=0)).ravel()
+    return np.clip(total / np.maximum(known, 1), 0.5 / n, 1 - 0.5 / n)
 
 
 @dataclass(frozen=True)
@@ -326,14 +350,26 @@ class _Problem:
         if self.forgotten:  # an unobserved label belongs with probability σ(m + log e)
             errors -= self.forgotten / (self.forgotten + odds_against)
         bends = p * (1 - p)
-        if self.targets.complete is not None:
-            incomplete = np.flatnonzero(~self.targets.complete[rows])
-            at = xp.asarray(incomplete, device=device(errors))
-            errors[at] = 0
-            bends[at] = 0
+        if self.targets.unknown is not None:
+            self._put_unknown(self.targets.unknown, errors, bends, p, rows)
             self.observed.put_bends(bends, p, rows)
         self.observed.put(errors, p, rows)
         return errors, bends
+
+    def _put_unknown(
+        self, unknown: Unknown, errors: Array, bends: Array, p: Array, rows: slice
+    ) -> None:
+        """Set the derivatives (n×B) of incomplete images: weight × (p − expected), in place."""
+        weights = unknown.weights[rows]
+        incomplete = np.flatnonzero(weights < 1)
+        if not len(incomplete):
+            return
+        expected = unknown.expected[rows][incomplete].toarray()
+        xp = namespace(errors)
+        at = xp.asarray(incomplete, device=device(errors))
+        scale = like(weights[incomplete][:, None], errors)
+        errors[at] = scale * (p[at] - like(expected, errors))
+        bends[at] = scale * bends[at]
 
     def _row_blocks(self, among: slice | None = None) -> Iterator[slice]:
         """Yield blocks of images that fit in a core's cache."""

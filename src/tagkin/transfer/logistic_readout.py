@@ -6,23 +6,26 @@ import math
 from typing import Annotated, Self
 
 import numpy as np
+import scipy.sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, as_block, check_integer, expit, namespace, on_accelerator
 from tagkin.arrays.labels import check_complete, check_rejections, count_known, label_names
 from tagkin.arrays.linalg import cholesky
-from tagkin.arrays.namespaces import Seed
+from tagkin.arrays.namespaces import LabelMatrix, Seed
+from tagkin.errors import InvalidInput
 from tagkin.records.forms import storable
 from tagkin.records.rules import Whole
 from tagkin.transfer.label_transfer import LabelTransfer, check_positive, check_share
-from tagkin.transfer.logistic import Targets, fit_logistic
+from tagkin.transfer.logistic import Targets, Unknown, fit_logistic
 from tagkin.transfer.logistic_features import Basis, orthogonal_basis
 from tagkin.transfer.readout import KernelColumns, Readout
 
 __all__ = ["LogisticReadout"]
 
 _JITTER = 1e-6  # added to the diagonal of k(S, S), which is 1; about float32 precision
+_UNKNOWN_WEIGHT = 0.3  # of an expected label; a known label has weight 1
 _SAMPLE = 2  # images per landmark in the sample that directions are estimated from
 _MOST_LABELS = 4096  # to learn; rarer labels score the logit of their share
 # Directions are left out if the features' sum of squares over the images is below this times
@@ -119,6 +122,7 @@ class LogisticReadout(LabelTransfer):
         groups: Array | None = None,
         rejected: Array | None = None,
         complete: Array | None = None,
+        expected: Array | None = None,
     ) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D); groups have no effect here.
 
@@ -131,7 +135,9 @@ class LogisticReadout(LabelTransfer):
             is stronger evidence than an absent label.
         complete : array of N bool, optional
             Whether an image has all of its labels. A label that is absent from another image is
-            unknown, and does not count. Default: all images.
+            unknown, and counts only if it is expected. Default: all images.
+        expected : sparse matrix of shape (N, D), optional
+            Probabilities of unknown labels. They count with a weight of 0.3.
         """
         self.check_parameters()
         embeddings, labels = self._check_fit_input(X, y)
@@ -145,7 +151,8 @@ class LogisticReadout(LabelTransfer):
         columns = KernelColumns(embeddings, landmarks, length)
         coef = np.zeros((landmarks.shape[0], 0), dtype=np.float32)
         intercept, n_steps = _logit_of_share(n_present, n_known), 0
-        targets = Targets(labels, checked, mask)
+        unknown = None if mask is None else _unknown_labels(labels, mask, expected)
+        targets = Targets(labels, checked, unknown)
         if len(learned):
             result = fit_logistic(
                 columns,
@@ -207,6 +214,25 @@ class LogisticReadout(LabelTransfer):
 
     def _probabilities(self, scores: Array) -> Array:
         return expit(scores)
+
+
+def _unknown_labels(
+    labels: scipy.sparse.csr_array, complete: np.ndarray, expected: LabelMatrix | None
+) -> Unknown:
+    """Return the weights (N,) and the expected labels (N×D) of incomplete images."""
+    weights = np.where(complete, 1.0, 0.0)
+    probabilities = scipy.sparse.csr_array(labels.shape, dtype=np.float32)
+    if expected is not None:
+        probabilities = scipy.sparse.csr_array(expected, dtype=np.float32)
+        if probabilities.shape != labels.shape:
+            raise InvalidInput(
+                f"expected has shape {probabilities.shape}, but the labels have {labels.shape}."
+            )
+        values = probabilities.data
+        if len(values) and not (values.min() >= 0 and values.max() <= 1):
+            raise InvalidInput("expected must hold probabilities from 0 to 1.")
+        weights[~complete & (np.diff(probabilities.indptr) > 0)] = _UNKNOWN_WEIGHT
+    return Unknown(weights, probabilities)
 
 
 def _learnable_labels(n_present: np.ndarray, n_known: np.ndarray) -> np.ndarray:
