@@ -13,7 +13,6 @@ import numpy as np
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from benchmarks import cost_model
 from benchmarks.against_peers import DOUBLE, PEERS
 from benchmarks.process import ROOT
 from benchmarks.report_catalogue import catalogue_section
@@ -312,7 +311,6 @@ def write(results: dict[str, Any]) -> None:
     (DOCS / "benchmarks.json").write_text(json.dumps(results, indent=1) + "\n")
     draw_growth(results["growth"], DOCS / "images" / "benchmarks-growth.svg")
     (DOCS / "benchmarks.md").write_text(page(results))
-    cost_model.PAGE.write_text(cost_model.page_with(cost_model.PAGE.read_text(), results))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,16 @@
-"""Products and factorisations of NumPy and torch matrices, and their precision on a GPU.
+"""Products and factorisations of NumPy and torch matrices.
 
 On the host, each uses as many threads as it keeps busy; see `tagkin.arrays.threads`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -20,26 +18,17 @@ from array_api_compat import is_torch_array
 from tagkin.arrays.checks import check_finite
 from tagkin.arrays.namespaces import Array, namespace, on_accelerator, to_numpy
 from tagkin.arrays.threads import blas_threads_for, find_libraries_again
-from tagkin.errors import InvalidInput, MissingExtra, pip_install
-
-if TYPE_CHECKING:
-    import torch
 
 __all__ = [
     "cholesky",
     "eigh",
-    "in_tf32",
     "matmul",
-    "matmul_precision",
     "pivoted_cholesky",
-    "round_to_tf32",
     "row_norms",
     "solve_triangular",
-    "torch_precision",
     "unit_rows",
 ]
 
-PRECISIONS = ("float32", "tf32")
 _BLOCK_COLUMNS = 16  # columns of a factorisation between two waits of its threads, about
 _VECTOR_FACTOR = 16  # a multiplication takes this much longer in a vector product: memory is slow
 _SMALL = 512  # rows up to which a processor finds eigenvectors faster than an accelerator
@@ -127,7 +116,7 @@ def row_norms(*sides: Array) -> list[Array] | None:
     safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
     # BLAS would use several threads for long rows, which have too little work for them
     with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(sides[0].shape[1]):
-        # one pass on a device, and in float32 whatever the precision of products there
+        # one pass on a device
         squares = [
             xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
             for X in sides
@@ -163,67 +152,3 @@ def _work_between_waits(A: Array) -> int:
     4,096 rows.
     """
     return math.prod(A.shape) * min(_BLOCK_COLUMNS, A.shape[0])
-
-
-# --- precision of products on a GPU ----------------------------------------------------------
-
-
-@contextlib.contextmanager
-def matmul_precision(precision: str) -> Iterator[None]:
-    """Choose how products of float32 matrices round on a GPU.
-
-    "float32" rounds as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
-    times faster. Kernel values are then off by up to 1e-3. The mean cosine between embeddings in
-    TF32 and in float32, after a rotation, was .9998 with 125,000 images and .994 with a million; it
-    was lower near the origin. Arrays on the host, float64 products and exact neighbours do not
-    change. The setting applies to all of torch within the ``with`` statement.
-
-    Examples
-    --------
-    >>> import tagkin
-    >>> with tagkin.matmul_precision("tf32"):  # doctest: +SKIP
-    ...     space.fit(X, Y)
-    """
-    if precision not in PRECISIONS:
-        raise InvalidInput(
-            f"precision must be one of {', '.join(PRECISIONS)}; found {precision!r}."
-        )
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtra(f"matmul_precision is for torch: {pip_install('torch')}") from error
-    before = torch_precision(torch)
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-def torch_precision(torch: ModuleType) -> str:
-    """Return how products of float32 matrices round now; "highest" is float32."""
-    try:
-        return torch.get_float32_matmul_precision()
-    except RuntimeError:  # set through the newer of torch's two interfaces
-        return "high" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "highest"
-
-
-def in_tf32(array: Array) -> bool:
-    """Whether products of float32 arrays on the array's device are rounded to TF32 now."""
-    if not on_accelerator(array):
-        return False
-    import torch
-
-    return torch_precision(torch) != "highest"
-
-
-def round_to_tf32(array: torch.Tensor) -> None:
-    """Round a float32 tensor to TF32, in place.
-
-    Its products in TF32 then have exact factors, so sums and sums of squares agree.
-    """
-    import torch
-
-    bits = array.view(torch.int32)
-    bits += 0x1000
-    bits &= ~0x1FFF

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, TypeAlias
 import numpy as np
 
 from tagkin.arrays import Array, as_block, namespace, on_accelerator
-from tagkin.arrays.linalg import in_tf32, matmul, row_norms, unit_rows
+from tagkin.arrays.linalg import matmul, row_norms, unit_rows
 from tagkin.arrays.threads import blas_threads_for, run_in_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import (
@@ -19,7 +19,6 @@ from tagkin.kernels.kernel import (
     as_pair,
     self_products,
     set_diagonal,
-    subtract_shift,
 )
 from tagkin.records.forms import storable
 from tagkin.records.rules import Whole
@@ -94,8 +93,7 @@ class ArcCosine(Kernel):
                 values = fused_order2(sides.products(), sides.row_scale, shift)
                 if values is not None:
                     return values
-            if shift is not None and not in_tf32(X):
-                less, shift = shift, None
+            less, shift = shift, None
         K = sides.apply(function, less)
         if X is Y:
             set_diagonal(K, 1.0)
@@ -105,7 +103,9 @@ class ArcCosine(Kernel):
             at_zero = (1.0, 1.0, 3.0)[self.order]  # Jₙ(0)/π
             K *= at_zero
             K *= sides.norm_x[:, None] ** self.order * sides.norm_y[None, :] ** self.order
-        return K if shift is None else subtract_shift(K, shift)
+        if shift is not None:
+            K -= shift
+        return K
 
 
 @dataclass(frozen=True)
@@ -267,5 +267,5 @@ def fused_order2(K: Array, row_scale: Array, shift: Array | None) -> Array | Non
     xp = namespace(K)
     less = xp.zeros(K.shape[1], dtype=K.dtype, device=K.device) if shift is None else shift
     coefficients = _POLE_OF_U, _RESIDUE_OF_U, *_ODD_OF_U
-    apply_order2(K.T, row_scale, less, coefficients, rounded=shift is not None and in_tf32(K))
+    apply_order2(K.T, row_scale, less, coefficients)
     return K

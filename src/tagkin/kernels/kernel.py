@@ -19,7 +19,7 @@ from tagkin.arrays import (
     row_blocks,
 )
 from tagkin.arrays.blocks import cached_rows
-from tagkin.arrays.linalg import in_tf32, matmul, round_to_tf32
+from tagkin.arrays.linalg import matmul
 from tagkin.arrays.namespaces import Seed
 from tagkin.errors import InvalidInput
 
@@ -36,7 +36,6 @@ __all__ = [
     "sample_pairs",
     "self_products",
     "set_diagonal",
-    "subtract_shift",
 ]
 
 
@@ -67,9 +66,6 @@ class Kernel(ABC):
     def less(self, X: Array, Y: Array, shift: Array) -> Array:
         """Return K(X, Y) minus `shift` (m,), an entry per column of K.
 
-        If a device computes in TF32, values are rounded to it, so sums of values and of their
-        products agree.
-
         Parameters
         ----------
         X : array of shape (n, d)
@@ -80,7 +76,8 @@ class Kernel(ABC):
             What to subtract from each column.
         """
         K = self(X, Y)
-        return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))
+        K -= namespace(K).astype(shift, K.dtype, copy=False)
+        return K
 
     def resolve(self, X: Array) -> Kernel:
         """Return this kernel with missing constants estimated from the rows of X."""
@@ -159,14 +156,6 @@ def self_products(A: Array) -> Array:
         return matmul(A, A.T)
     products, xp = matmul(A, A.T), namespace(A)
     return xp.tril(products) + xp.tril(products, k=-1).T
-
-
-def subtract_shift(K: Array, shift: Array) -> Array:
-    """Subtract `shift` from K in place, and round K as its products will be."""
-    K -= shift
-    if K.dtype == namespace(K).float32 and in_tf32(K):
-        round_to_tf32(K)
-    return K
 
 
 def check_positive(name: str, value: float | None) -> None:

@@ -25,7 +25,6 @@ def _order2(  # type: ignore[no-untyped-def]
     C1: tl.constexpr,
     C2: tl.constexpr,
     C3: tl.constexpr,
-    ROUNDED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -39,9 +38,6 @@ def _order2(  # type: ignore[no-untyped-def]
     odd = (odd + C2) * third
     odd = (odd + C1) * third
     value = u * (odd + C0) + third + 1.0 / 6.0 - tl.load(shift + column)
-    if ROUNDED:  # to the nearest TF32 number
-        bits = (value.to(tl.int32, bitcast=True) + 0x1000) & ~0x1FFF
-        value = bits.to(tl.float32, bitcast=True)
     tl.store(at, value, mask=inside)
 
 
@@ -50,8 +46,6 @@ def apply_order2(
     row_scale: Array,
     shift: Array,
     coefficients: tuple[float, ...],
-    *,
-    rounded: bool,
 ) -> None:
     """Replace products by kernel values, in place.
 
@@ -62,10 +56,6 @@ def apply_order2(
     shift : tensor of shape (m,)
         Subtracted from the values.
     coefficients : pole, residue and c₀ … c₃ of the formula in `angular`.
-    rounded : bool
-        Round to TF32.
     """
     m, n = columns.shape
-    _order2[triton.cdiv(n, _BLOCK), m](
-        columns, row_scale, shift, n, *coefficients, ROUNDED=rounded, BLOCK=_BLOCK
-    )
+    _order2[triton.cdiv(n, _BLOCK), m](columns, row_scale, shift, n, *coefficients, BLOCK=_BLOCK)
