@@ -249,18 +249,18 @@ def test_tagprop_sums_over_the_same_pairs(accelerator, by_rank, alone):
     here = Pairs.of(indices, labels, by_rank=by_rank)
     there = Pairs.of(accelerator(indices), labels, by_rank=by_rank)
     for name in ("label", "present"):
-        actual, expected = (getattr(pairs.table, name) for pairs in (there, here))
+        actual, expected = (getattr(pairs, name) for pairs in (there, here))
         np.testing.assert_array_equal(np.asarray(actual), expected)
     for name in ("cost", "sign", "unsupported_present", "unsupported_absent"):
         actual, expected = (np.asarray(getattr(pairs, name)) for pairs in (there, here))
         np.testing.assert_allclose(actual, expected, rtol=1e-14)
     weights = rng.random(k if by_rank else (n, k))
-    votes = here.table.votes(weights)
-    np.testing.assert_allclose(np.asarray(there.table.votes(accelerator(weights))), votes)
+    votes = here.votes(weights)
+    np.testing.assert_allclose(np.asarray(there.votes(accelerator(weights))), votes)
     by_pair = rng.standard_normal(len(votes))
     for name in ("by_weight", "by_label"):
-        actual = getattr(there.table, name)(accelerator(by_pair))
-        np.testing.assert_allclose(actual, getattr(here.table, name)(by_pair), atol=1e-13)
+        actual = getattr(there, name)(accelerator(by_pair))
+        np.testing.assert_allclose(actual, getattr(here, name)(by_pair), atol=1e-13)
 
 
 def test_tagprop_learns_on_the_host_where_the_device_is_full(accelerator, collection, monkeypatch):

@@ -64,7 +64,7 @@ def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[
     slope, offset = (like(part, p) for part in sigmoids)
     by_p = xp.empty_like(p)
     for block in _cached_blocks(p):
-        label, cost, sign = pairs.table.label[block], pairs.cost[block], pairs.sign[block]
+        label, cost, sign = pairs.label[block], pairs.cost[block], pairs.sign[block]
         a = sign * slope[label]
         losses, wrong = _logistic(a * p[block] + sign * offset[label])
         total += float(losses @ cost)
@@ -102,8 +102,8 @@ def rank_loss(
 ) -> tuple[float, np.ndarray]:
     """Return the loss with rank weights softmax(−λ), and its gradient by λ (K,)."""
     weights = rank_weights(penalties)
-    value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
-    by_weight = pairs.table.by_weight(by_p)
+    value, by_p = likelihood_loss(pairs.votes(weights), pairs, sigmoids)
+    by_weight = pairs.by_weight(by_p)
     return value, weights * (weights @ by_weight - by_weight)
 
 
@@ -113,10 +113,10 @@ def distance_loss(
     """Return the loss with weights softmax(−λ d) and its gradient by λ; `decay` has one entry."""
     xp = namespace(distances)
     weights = distance_weights(distances, float(decay[0]))
-    value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
+    value, by_p = likelihood_loss(pairs.votes(weights), pairs, sigmoids)
     beyond = beyond_nearest(distances)
     by_decay = weights * (xp.sum(weights * beyond, axis=1, keepdims=True) - beyond)
-    return value, np.array([float(by_p @ pairs.table.votes(by_decay))])
+    return value, np.array([float(by_p @ pairs.votes(by_decay))])
 
 
 def fit_rank_weights(
@@ -189,11 +189,11 @@ def sigmoid_problem(
 
     The rows of the Hessian are aa, ab and bb.
     """
-    a, b = (like(part, p)[pairs.table.label] for part in sigmoids)
+    a, b = (like(part, p)[pairs.label] for part in sigmoids)
     losses, wrong = _logistic(pairs.sign * (a * p + b))
     slope = -pairs.cost * pairs.sign * wrong
     curve = pairs.cost * wrong * (1 - wrong)
-    b, by_label = sigmoids.offset, pairs.table.by_label
+    b, by_label = sigmoids.offset, pairs.by_label
     present, absent = pairs.unsupported_present, pairs.unsupported_absent
     p_unsupported = expit(b)
     loss = by_label(pairs.cost * losses)
