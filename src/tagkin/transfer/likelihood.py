@@ -7,14 +7,12 @@ accelerator. Weights and sigmoids, a few numbers, are fitted on the host.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy  # it imports its submodules at first use
 
-from tagkin.arrays import Array, expit, like, namespace, on_accelerator
-from tagkin.arrays.blocks import cached_rows
+from tagkin.arrays import Array, expit, like, namespace
 from tagkin.transfer.neighbor_lists import beyond_nearest, distance_weights
 from tagkin.transfer.pairs import Pairs
 
@@ -57,25 +55,11 @@ def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[
         unsupported = -math.log(EPSILON / 2) * pairs.unsupported_present.sum()
         unsupported -= math.log1p(-EPSILON / 2) * pairs.unsupported_absent.sum()
         return float(unsupported - xp.log(right) @ pairs.cost), -pairs.cost * slope / right
-    total = float(
-        np.logaddexp(0, -sigmoids.offset) @ pairs.unsupported_present
-        + np.logaddexp(0, sigmoids.offset) @ pairs.unsupported_absent
-    )
-    slope, offset = (like(part, p) for part in sigmoids)
-    by_p = xp.empty_like(p)
-    for block in _cached_blocks(p):
-        label, cost, sign = pairs.label[block], pairs.cost[block], pairs.sign[block]
-        a = sign * slope[label]
-        losses, wrong = _logistic(a * p[block] + sign * offset[label])
-        total += float(losses @ cost)
-        by_p[block] = -cost * wrong * a
-    return total, by_p
-
-
-def _cached_blocks(p: Array) -> Iterator[slice]:
-    """Yield slices over pairs (P,), small enough for the processor's cache."""
-    step = max(1, p.shape[0]) if on_accelerator(p) else cached_rows(32)
-    return (slice(start, start + step) for start in range(0, p.shape[0], step))
+    unsupported = np.logaddexp(0, -sigmoids.offset) @ pairs.unsupported_present
+    unsupported += np.logaddexp(0, sigmoids.offset) @ pairs.unsupported_absent
+    slope, offset = (like(part, p)[pairs.label] for part in sigmoids)
+    losses, wrong = _logistic(pairs.sign * (slope * p + offset))
+    return float(unsupported + losses @ pairs.cost), -pairs.cost * pairs.sign * wrong * slope
 
 
 def _logistic(x: Array) -> tuple[Array, Array]:
