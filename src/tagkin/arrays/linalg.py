@@ -8,8 +8,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from functools import reduce
-from operator import and_
 from types import ModuleType
 
 import numpy as np
@@ -24,7 +22,6 @@ __all__ = [
     "eigh",
     "matmul",
     "pivoted_cholesky",
-    "row_norms",
     "solve_triangular",
     "unit_rows",
 ]
@@ -110,32 +107,21 @@ def eigh(A: Array) -> tuple[Array, Array]:
         return np.linalg.eigh(A)
 
 
-def row_norms(*sides: Array) -> list[Array] | None:
-    """Return the row norms of each side, or None if one is zero or its square out of range."""
-    xp = namespace(*sides)
-    safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
-    # BLAS would use several threads for long rows, which have too little work for them
-    with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(sides[0].shape[1]):
-        # one pass on a device
-        squares = [
-            xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
-            for X in sides
-        ]
-    within = [xp.all((part > safe) & (part < 1 / safe)) for part in squares]
-    # for all sides together, to wait for a device only once
-    return [xp.sqrt(part) for part in squares] if bool(reduce(and_, within)) else None
-
-
 def unit_rows(X: Array, name: str = "X", rows: Sequence[int] | None = None) -> tuple[Array, Array]:
     """Return rows divided by their norms, and the norms; a zero row stays zero.
 
     `rows` are row numbers for the message about a row that is not finite.
     """
-    in_range = row_norms(X)
-    if in_range is not None:
-        return X / in_range[0][:, None], in_range[0]
-    check_finite(X, name, rows=rows)
     xp = namespace(X)
+    safe = math.sqrt(float(xp.finfo(X.dtype).smallest_normal))
+    # BLAS would use several threads for long rows, which have too little work for them
+    with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(X.shape[1]):
+        # one pass on a device
+        squares = xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
+    if bool(xp.all((squares > safe) & (squares < 1 / safe))):
+        norms = xp.sqrt(squares)
+        return X / norms[:, None], norms
+    check_finite(X, name, rows=rows)
     largest = xp.max(xp.abs(X), axis=1)
     scale = xp.where(largest > 0, largest, xp.ones_like(largest))
     X = X / scale[:, None]

@@ -124,19 +124,15 @@ def as_pair(X: Array, Y: Array | None, *, finite: bool = True) -> tuple[Array, A
     return xp.astype(X, dtype, copy=False), xp.astype(Y, dtype, copy=False)
 
 
-def apply_in_pieces(
-    function: Callable[[Array], Array], K: Array, row_scale: Array | None = None
-) -> Array:
+def apply_in_pieces(function: Callable[[Array], Array], K: Array) -> Array:
     """Replace K by function(K), in place and piece by piece, and return it.
 
-    Rows are multiplied by `row_scale` first. On the host, pieces fit in a core's cache.
+    On the host, pieces fit in a core's cache.
     """
     bytes_per_row = K.shape[1] * K.dtype.itemsize
     step = block_rows(4 * bytes_per_row, K) if on_accelerator(K) else cached_rows(bytes_per_row)
     for part in (slice(start, start + step) for start in range(0, K.shape[0], step)):
         piece = K[part]
-        if row_scale is not None:
-            piece *= row_scale[part, None]
         value = function(piece)
         if value is not piece:
             piece[...] = value

@@ -16,7 +16,6 @@ _BLOCK = 1024
 @triton.jit  # type: ignore[untyped-decorator]
 def _order2(  # type: ignore[no-untyped-def]
     products,
-    row_scale,
     shift,
     n,
     POLE: tl.constexpr,
@@ -31,7 +30,7 @@ def _order2(  # type: ignore[no-untyped-def]
     column = tl.program_id(1)
     inside = rows < n
     at = products + column.to(tl.int64) * n + rows
-    u = tl.load(at, mask=inside) * tl.load(row_scale + rows, mask=inside)
+    u = tl.load(at, mask=inside)
     third = u * u
     odd = RESIDUE / (POLE - third)
     odd = (odd + C3) * third
@@ -43,7 +42,6 @@ def _order2(  # type: ignore[no-untyped-def]
 
 def apply_order2(
     columns: Array,
-    row_scale: Array,
     shift: Array,
     coefficients: tuple[float, ...],
 ) -> None:
@@ -52,10 +50,10 @@ def apply_order2(
     Parameters
     ----------
     columns : contiguous float32 tensor of shape (m, n)
-        Products; times `row_scale` (n,) they are cos θ/√3.
+        cos θ/√3.
     shift : tensor of shape (m,)
         Subtracted from the values.
     coefficients : pole, residue and c₀ … c₃ of the formula in `angular`.
     """
     m, n = columns.shape
-    _order2[triton.cdiv(n, _BLOCK), m](columns, row_scale, shift, n, *coefficients, BLOCK=_BLOCK)
+    _order2[triton.cdiv(n, _BLOCK), m](columns, shift, n, *coefficients, BLOCK=_BLOCK)

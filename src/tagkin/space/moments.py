@@ -262,7 +262,7 @@ def first_sums(
 
     The kernel columns of these images set the shift for all later images.
     """
-    landmarks, gram = landmarks.independent()
+    landmarks, gram, _ = landmarks.factor()
     return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X), weights)
 
 

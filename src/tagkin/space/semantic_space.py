@@ -227,7 +227,7 @@ class SemanticSpace(
         """
         features, labels = self._check_input(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
-        landmarks, gram = landmarks.independent()
+        landmarks, gram, _ = landmarks.factor()
         moments = Moments.zeros(landmarks.mean_columns(features), text.shape[1])
         self._keep(X, y, view, landmarks, moments)
         return gram
