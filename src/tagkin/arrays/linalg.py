@@ -14,8 +14,8 @@ import numpy as np
 from array_api_compat import is_torch_array
 
 from tagkin.arrays.checks import check_finite
-from tagkin.arrays.namespaces import Array, namespace, on_accelerator, to_numpy
-from tagkin.arrays.threads import blas_threads_for, find_libraries_again
+from tagkin.arrays.namespaces import Array, namespace, on_accelerator
+from tagkin.arrays.threads import blas_threads, blas_threads_for, find_libraries_again
 
 __all__ = [
     "cholesky",
@@ -25,10 +25,6 @@ __all__ = [
     "solve_triangular",
     "unit_rows",
 ]
-
-_BLOCK_COLUMNS = 16  # columns of a factorisation between two waits of its threads, about
-_VECTOR_FACTOR = 16  # a multiplication takes this much longer in a vector product: memory is slow
-_SMALL = 512  # rows up to which a processor finds eigenvectors faster than an accelerator
 
 
 @functools.cache
@@ -47,7 +43,7 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
 
         return torch.matmul(A, B, out=out)
     n, m = (math.prod(part) for part in (A.shape[:-1], B.shape[1:]))
-    with blas_threads_for(n * A.shape[-1] * m * (_VECTOR_FACTOR if min(n, m) == 1 else 1)):
+    with blas_threads_for(n * A.shape[-1] * m):
         return np.matmul(A, B, out=None if out is None else np.asarray(out))
 
 
@@ -76,7 +72,7 @@ def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.nd
     The rows of R at the pivots, in their order, are a lower triangle. The residual diagonal of
     every other row is at most the tolerance.
     """
-    with blas_threads_for(_work_between_waits(A)):
+    with blas_threads(1):  # see `eigh`
         factor, pivots, rank, _ = _scipy_linalg().lapack.dpstrf(A.T, lower=1, tol=tolerance)
     R = np.empty((len(A), rank))
     R[pivots - 1] = np.tril(factor)[:, :rank]
@@ -97,13 +93,11 @@ def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
 
 def eigh(A: Array) -> tuple[Array, Array]:
     """Return eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
-    if on_accelerator(A) and A.shape[0] <= _SMALL:
-        xp = namespace(A)
-        values, vectors = (xp.asarray(part, device=A.device) for part in eigh(to_numpy(A)))
-        return values, vectors
     if is_torch_array(A):
         return namespace(A).linalg.eigh(A)
-    with blas_threads_for(_work_between_waits(A)):
+    # threads wait for each other after each few columns: on a busy machine, two of them took ten
+    # times as long as one for 4,096 rows
+    with blas_threads(1):
         return np.linalg.eigh(A)
 
 
@@ -128,13 +122,3 @@ def unit_rows(X: Array, name: str = "X", rows: Sequence[int] | None = None) -> t
     norms = xp.sqrt(xp.vecdot(X, X))
     X /= xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
     return X, norms * scale
-
-
-def _work_between_waits(A: Array) -> int:
-    """Return the number of multiplications between two waits of a factorisation's threads.
-
-    A factorisation multiplies the matrix with a few columns at a time, and its threads wait for
-    each other after each product. On a busy machine, two threads took ten times as long as one for
-    4,096 rows.
-    """
-    return math.prod(A.shape) * min(_BLOCK_COLUMNS, A.shape[0])

@@ -17,7 +17,6 @@ from tagkin.records.forms import storable
 from tagkin.records.rules import Number
 
 __all__ = ["ExpChi2", "chi2_distances", "mean_chi2"]
-_N_PAIRS = 2**18
 
 
 @storable
@@ -115,7 +114,7 @@ def mean_chi2(X: LabelMatrix, random_state: Seed = 0) -> tuple[float, float]:
     random_state : int, RandomState or None, default 0
     """
     n = X.shape[0]
-    first, second = sample_pairs(n, _N_PAIRS, random_state)
+    first, second = sample_pairs(n, random_state=random_state)
     values = np.empty(len(first))
     for pairs in row_blocks(len(first), 32 * X.shape[1]):
         a, b = (as_block(_dense(X[rows[pairs]])) for rows in (first, second))

@@ -41,7 +41,7 @@ __all__ = [
 
 KERNELS: dict[str, type[Kernel]] = {}
 """The kernels by name."""
-_N_PAIRS = 100_000
+_N_PAIRS = 2**18  # drawn at random to estimate a mean over all pairs
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def mean_squared_distance(X: Array) -> float:
 
 def mean_distance(X: Array, random_state: Seed = 0) -> float:
     """Return the mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), or over a sample of many."""
-    return mean_pair_distance(X, *sample_pairs(X.shape[0], _N_PAIRS, random_state))
+    return mean_pair_distance(X, *sample_pairs(X.shape[0], random_state=random_state))
 
 
 def mean_pair_distance(X: Array, first: np.ndarray, second: np.ndarray) -> float:
