@@ -64,7 +64,7 @@ def chi2_distances(X: Array, Y: Array) -> Array:
 
 
 def _share_little(X: np.ndarray, Y: np.ndarray) -> bool:
-    """Whether most entries are zero: visiting shared features then takes less time."""
+    """Return whether most entries are zero: visiting shared features then takes less time."""
     return 4 * (np.count_nonzero(X) + np.count_nonzero(Y)) < X.size + Y.size
 
 
