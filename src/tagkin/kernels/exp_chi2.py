@@ -65,7 +65,7 @@ def chi2_distances(X: Array, Y: Array) -> Array:
 
 def _share_little(X: np.ndarray, Y: np.ndarray) -> bool:
     """Return whether most entries are zero: visiting shared features then takes less time."""
-    return 4 * (np.count_nonzero(X) + np.count_nonzero(Y)) < X.size + Y.size
+    return bool(4 * (np.count_nonzero(X) + np.count_nonzero(Y)) < X.size + Y.size)
 
 
 def _over_shared(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
