@@ -171,7 +171,6 @@ def methods() -> dict[str, Any]:
         "TagProp distance": TagProp(100, weights="distance"),
         "TwoPassKNN": TwoPassKNN(3),
         "TwoPassKNN authors": TwoPassKNN(3, form="authors", decay=5.0),
-        "TwoPassKNN metric": TwoPassKNN(3, metric_learning=True, random_state=0),
         "LinearSVM": LinearSVM(),
         "RidgeTransfer": RidgeTransfer(),
     }

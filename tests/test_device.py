@@ -205,8 +205,7 @@ METHODS = [
     TagProp(7),
     TagProp(7, weights="distance", sigmoids=False),
     TwoPassKNN(2),
-    TwoPassKNN(2, form="authors", decay=3.0, label_maximum=True),
-    TwoPassKNN(2, metric_learning=True, random_state=0),
+    TwoPassKNN(2, form="authors", decay=3.0),
     *methods("kin and read-out", "logistic read-out", "svm", "ridge"),
 ]
 

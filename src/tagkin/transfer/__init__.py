@@ -8,7 +8,7 @@ A method is an estimator. Fitting it makes a record, which needs no scikit-learn
 - `neighbor_lists`: lists of neighbours and their weights
 - `label_transfer`, `neighbor_transfer`: base classes of the estimators
 - `voting`, `tagprop`, `twopass`, `linear_methods`, `logistic_readout`, `kin_readout`: estimators
-- `likelihood`, `pairs`, `margins`, `logistic`, `logistic_features`: the mathematics of
+- `likelihood`, `pairs`, `logistic`, `logistic_features`: the mathematics of
   learning
 """
 
