@@ -84,6 +84,7 @@ SWEEPS = (
     "tests/server/test_interleaving.py::test_every_other_order",
     "tests/storage/test_replacing.py::test_adding_images_and_saving_survives_kills[1]",
     "tests/storage/test_replacing.py::test_a_kill_at_any_step_leaves_a_whole_model[1]",
+    "tests/storage/test_replacing.py::test_a_kill_of_the_first_save_leaves_nothing_in_the_way[1]",
     "tests/test_docs.py",
     "tests/test_emulation.py",
     "tests/test_estimator_contract.py::test_scikit_learns_checks",
