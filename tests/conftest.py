@@ -79,6 +79,10 @@ SWEEPS = (
     "tests/features/test_cache_kills.py",
     "tests/features/test_efficientnet.py::test_every_layer_is_torchs",
     "tests/hardening/",
+    *(
+        f"tests/immich/test_writing.py::test_killed_at_a_request[{case}"
+        for case in ("2-", "6-", "7-True", "8-")
+    ),
     "tests/lexicons/test_wordnet_published.py",
     "tests/server/test_browser",
     "tests/server/test_interleaving.py::test_every_other_order",
