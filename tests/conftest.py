@@ -62,9 +62,10 @@ SWEEPS = (
     "tests/cli/test_models.py::test_nothing_is_installed",
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
-    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[cp437]",
-    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[cp1252]",
-    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[latin-1]",
+    *(
+        f"tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[{encoding}]"
+        for encoding in ("utf-8", "cp437", "cp1252", "latin-1", "shift_jis")
+    ),
     "tests/cli/test_watch.py",
     "tests/collection/sidecars/test_editing_at_random.py",
     "tests/collection/sidecars/test_kills.py::test_killed_at_every_step[darktable]",
