@@ -104,8 +104,7 @@ def by_step(n: int):
                 os.kill(os.getpid(), signal.SIGKILL)
             return 0
 
-        with catalogue.database.transaction() as connection:
-            connection.set_progress_handler(count, 10)
+        catalogue.database._connection.set_progress_handler(count, 10)
 
     return arm
 

@@ -78,9 +78,9 @@ def test_search(catalogue):
 def test_doubts_that_were_decided_on_are_left_out(catalogue):
     run = offer(catalogue)
     rows = [("a.jpg", "sea", "wrong", 0.9), ("2024/d.jpg", "beach", "missing", 0.8)]
-    with catalogue.database.transaction() as connection:
+    with catalogue.database.transaction():
         for path, tag, kind, confidence in rows:
-            connection.execute(
+            catalogue.database.execute(
                 "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
                 (content(catalogue, path), number(catalogue, tag), run, kind, confidence, b""),
             )

@@ -187,8 +187,7 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
 
 
 def test_a_scan_that_reads_files_again_makes_the_index_stale(catalogue):
-    with catalogue.database.transaction() as connection:
-        connection.execute("UPDATE photographs SET mtime = -1, camera = NULL, taken = NULL")
+    catalogue.database.execute("UPDATE photographs SET mtime = -1, camera = NULL, taken = NULL")
     assert paths(catalogue, camera="Canon EOS 5D") == []
     index = PhotographIndex(catalogue.database)
     catalogue.scan()

@@ -95,8 +95,7 @@ def test_all_accepted_the_parent_follows_its_child(chrome: Any, tmp_path: Path) 
     tags = {"Verkehr": 0.9, "Verkehr|Auto": 0.8, "Auto": 0.7}
 
     def offer_levels(catalogue: Catalogue, contents: list[int]) -> None:
-        with catalogue.database.transaction() as connection:
-            connection.execute("DELETE FROM suggestions")
+        catalogue.database.execute("DELETE FROM suggestions")
         with catalogue.database.run("suggest") as run:
             suggested = [Suggested(tag, confidence, []) for tag, confidence in tags.items()]
             catalogue.suggestions.replace(run.id, [(contents[0], suggested)])

@@ -169,9 +169,9 @@ def make_catalogue(root: Path, path: Path, n: int) -> Catalogue:
             for i, content in enumerate(contents)
         ]
         catalogue.suggestions.replace(run.id, each)
-        with catalogue.database.transaction() as connection:
+        with catalogue.database.transaction():
             for content in contents[10:40]:
-                connection.execute(
+                catalogue.database.execute(
                     "INSERT INTO doubts SELECT ?, id, ?, 'missing', 0.5 + ? / 1000.0, x'' "
                     "FROM tags WHERE name = 'city'",
                     (content, run.id, content),

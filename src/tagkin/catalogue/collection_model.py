@@ -25,7 +25,7 @@ from tagkin.catalogue.suggest_run import (
     suggest_tags,
 )
 from tagkin.catalogue.suggestions import Suggestions
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import tag_number
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.progress import Progress, silent
 
@@ -236,12 +236,11 @@ class CollectionModel(Part):
         return run.id
 
     def _store_quality(self, quality: dict[str, float]) -> None:
-        with self._db.transaction() as connection:
-            numbers = TagNumbers(connection)
-            connection.execute("UPDATE tags SET quality = NULL")
-            connection.executemany(
+        with self._db.transaction():
+            self._db.execute("UPDATE tags SET quality = NULL")
+            self._db.execute_many(
                 "UPDATE tags SET quality = ? WHERE id = ?",
-                [(value, numbers[name]) for name, value in quality.items()],
+                [(value, tag_number(self._db, name)) for name, value in quality.items()],
             )
 
     def _store_doubts(self, run: int, annotator: Annotator) -> int:

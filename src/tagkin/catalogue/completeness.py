@@ -53,12 +53,11 @@ class Completeness(Part):
         neither has it nor has a decision on it; photographs that come later are not affected.
         """
         place, values = filters.sql_place()
-        rows = self._db.rows(
+        contents = self._db.column(
             "SELECT DISTINCT p.content FROM photographs p "
             f"WHERE p.gone IS NULL AND p.content IS NOT NULL AND {place}",
             values,
         )
-        contents = [content for (content,) in rows]
         if filters.tags:
             return self._finish_tags(Tags(self._db).find(filters.tags), contents, filters.to_dict())
         return self._finish_photographs(contents, filters.to_dict())
@@ -80,19 +79,18 @@ class Completeness(Part):
     def _finish_photographs(
         self, contents: Sequence[int], parameters: Mapping[str, object] | None
     ) -> Decided:
-        with self._db.transaction() as connection:
-            rows = self._db.rows(
+        with self._db.transaction():
+            new = self._db.column(
                 f"SELECT value FROM json_each(?) WHERE NOT {FINISHED.format('value')}",
                 (as_list(contents),),
             )
-            if not rows:
+            if not new:
                 return Decided(None, [])
-            new = [content for (content,) in rows]
             with self._db.run("finish", parameters) as run:
                 matching, values = f"s.content {LISTED}", (as_list(new),)
-                decide_suggestions(connection, matching, values, run.id, REJECTED, _PHOTOGRAPH)
+                decide_suggestions(self._db, matching, values, run.id, REJECTED, _PHOTOGRAPH)
                 for content in new:
-                    store_decision(connection, run.id, (content, None), REJECTED)
+                    store_decision(self._db, run.id, (content, None), REJECTED)
                 each = self._decisions_of(run.id)
                 run.outcome |= {"photographs": len(new), "decisions": len(each)}
         files = Photographs(self._db).files_of(new)
@@ -109,13 +107,13 @@ class Completeness(Part):
             "AND NOT EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
             "JOIN tags o ON o.id = f.tag WHERE p.content = c.value AND o.key = t.key)"
         )
-        with self._db.transaction() as connection:
+        with self._db.transaction():
             if self._db.row(f"SELECT 1 {unknown} LIMIT 1", values) is None:
                 return Decided(None, [])
             with self._db.run("finish", parameters) as run:
                 matching = f"s.tag {LISTED} AND s.content {LISTED}"
-                decide_suggestions(connection, matching, values, run.id, REJECTED, TAG_FINISHED)
-                connection.execute(
+                decide_suggestions(self._db, matching, values, run.id, REJECTED, TAG_FINISHED)
+                self._db.execute(
                     "INSERT INTO decisions (content, tag, run, verdict, made_at, note) "
                     f"SELECT c.value, t.id, ?3, ?4, ?5, ?6 {unknown}",
                     (*values, run.id, REJECTED, utc_now(), TAG_FINISHED),

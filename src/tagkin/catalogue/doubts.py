@@ -11,7 +11,7 @@ from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.selection import Selected
 from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import tag_number
 
 if TYPE_CHECKING:
     from tagkin.annotator import Finding
@@ -48,13 +48,12 @@ class Doubts(Part):
 
     def replace(self, run: int, doubts: Iterable[NewDoubt]) -> None:
         """Replace all doubts by the doubts of a run."""
-        with self._db.transaction() as connection:
-            numbers = TagNumbers(connection)
-            connection.execute("DELETE FROM doubts")
-            connection.executemany(
+        with self._db.transaction():
+            self._db.execute("DELETE FROM doubts")
+            self._db.execute_many(
                 "INSERT OR IGNORE INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (content, numbers[tag], run, kind, confidence, pack_evidence(kin))
+                    (content, tag_number(self._db, tag), run, kind, confidence, pack_evidence(kin))
                     for content, tag, kind, confidence, kin in doubts
                 ],
             )
@@ -73,8 +72,7 @@ class Doubts(Part):
         """
         condition, values = ("d.kind = ? AND", list[SqlValue]([kind])) if kind else ("", [])
         if selected is not None:
-            contents = self._db.rows("SELECT DISTINCT content FROM doubts")
-            doubted = [content for (content,) in contents]
+            doubted = self._db.column("SELECT DISTINCT content FROM doubts")
             wanted = [c for c, has in zip(doubted, selected.has(doubted), strict=True) if has]
             # the + keeps SQLite at the index by confidence, so it stops after n rows
             condition += f" +d.content {LISTED} AND"
@@ -119,14 +117,13 @@ class Doubts(Part):
             "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id)"
         )
         names: dict[str, str | None] = dict(rows)
-        rows = self._db.rows("SELECT name FROM tags WHERE hidden")
-        hidden = {name for (name,) in rows}
+        hidden = self._db.column("SELECT name FROM tags WHERE hidden")
         decided = self._pairs("decisions o JOIN photographs p ON p.content = o.content AND o.holds")
         in_files = self._pairs("found o JOIN photographs p ON p.id = o.photograph")
-        paths = self._db.rows(
+        paths = self._db.column(
             f"SELECT p.path FROM photographs p WHERE {FINISHED.format('p.content')}"
         )
-        finished = {self._db.absolute(path) for (path,) in paths}
+        finished = set(map(self._db.absolute, paths))
         undecided: dict[tuple[str, str, str], Finding] = {}
         for finding in findings:
             tag = names.get(finding.tag, finding.tag)

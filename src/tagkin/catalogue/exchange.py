@@ -9,7 +9,6 @@ them names a file to write or to undo.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,9 +24,9 @@ from tagkin.catalogue.exchange_fields import (
     read_line,
 )
 from tagkin.catalogue.photographs import incomplete_folders
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import tag_number
 from tagkin.catalogue.tags import Tags
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["Imported", "export_lines", "import_lines"]
 
@@ -85,8 +84,8 @@ def import_lines(database: Database, lines: Iterable[str], *, dry_run: bool) -> 
     """Import all lines or none; see `Catalogue.import_lines`."""
     imported = Imported()
     try:
-        with database.transaction() as connection:
-            _Import(database, connection, imported).store(_parse(lines))
+        with database.transaction():
+            _Import(database, imported).store(_parse(lines))
             if dry_run:
                 raise _DryRun
     except _DryRun:
@@ -130,9 +129,8 @@ class _NewDecision(NamedTuple):
 
 
 class _Import:
-    def __init__(self, database: Database, connection: sqlite3.Connection, imported: Imported):
-        self.database, self.connection, self.imported = database, connection, imported
-        self.numbers = TagNumbers(connection)
+    def __init__(self, database: Database, imported: Imported):
+        self.database, self.imported = database, imported
         self.decisions: list[_NewDecision] = []
         self.finished: list[str] = []
 
@@ -146,7 +144,7 @@ class _Import:
                         self._declare_incomplete(folder)
                     case DecisionLine() as line:
                         self._prepare_decision(line)
-            except (InvalidInput, sqlite3.IntegrityError) as error:
+            except (InvalidInput, StorageError) as error:
                 reason = str(error).rstrip(".")
                 raise InvalidInput(
                     f"Line {number} cannot be imported: {reason}. Nothing was imported."
@@ -157,18 +155,17 @@ class _Import:
     def _edit_tag(self, line: TagLine) -> None:
         """Edit a tag as a person would, in a run that can be undone."""
         tags, name, into = Tags(self.database), line.tag, None
-        number = self.numbers[name]
+        number = tag_number(self.database, name)
         now = tags.count(number)
         changes = {
             "forget": line.forgotten and not now.is_forgotten,
             "hide": line.hidden and not now.is_hidden,
         }
         if line.same_as is not None:
-            new = self.numbers[line.same_as]
+            new = tag_number(self.database, line.same_as)
             into, changes = tags.count(new).name, {"merge": number != new}
         for what in (what for what, is_new in changes.items() if is_new):
             tags.change(what, [name], into)
-            self.numbers = TagNumbers(self.connection)
             self.imported.tags += 1
         if line.finished:
             self.finished.append(name)
@@ -185,19 +182,18 @@ class _Import:
                 pass
 
     def _content(self, digest: bytes) -> int:
-        self.connection.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (digest,))
-        row = self.connection.execute("SELECT id FROM contents WHERE digest = ?", (digest,))
-        return int(row.fetchone()[0])
+        self.database.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (digest,))
+        return int(self.database.value("SELECT id FROM contents WHERE digest = ?", (digest,)))
 
     def _prepare_decision(self, line: DecisionLine) -> None:
         """Keep a decision to store, unless the catalogue knows it or a later one applies."""
-        tag = None if line.tag is None else self.numbers[line.tag]
+        tag = None if line.tag is None else tag_number(self.database, line.tag)
         content = self._content(line.content)
-        if not self.connection.execute(
+        if not self.database.row(
             "SELECT 1 FROM decisions WHERE content = ?1 AND tag IS ?2 "
             "AND (made_at = ?3 AND verdict = ?4 OR holds AND made_at >= ?3)",
             (content, tag, line.made_at, line.verdict),
-        ).fetchone():
+        ):
             self.decisions.append(_NewDecision(content, tag, line))
 
     def _decide(self) -> None:
@@ -209,13 +205,13 @@ class _Import:
                 content, tag, line = new
                 if tag is None:
                     decide_suggestions(
-                        self.connection, "s.content = ?", (content,), run.id, REJECTED, line.note
+                        self.database, "s.content = ?", (content,), run.id, REJECTED, line.note
                     )
                 shown = self._read_origin(line)
                 store_decision(
-                    self.connection, run.id, (content, tag), line.verdict, line.note, shown
+                    self.database, run.id, (content, tag), line.verdict, line.note, shown
                 )
-                self.connection.execute(
+                self.database.execute(
                     # nobody knows whether files had the tag then, so nothing is removed from them
                     "UPDATE decisions SET made_at = ?, was_in_files = 0 "
                     "WHERE content = ? AND tag IS ? AND holds",

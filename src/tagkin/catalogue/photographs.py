@@ -114,7 +114,7 @@ class Photographs(Part):
     def contents_after(self, content: int, n: int) -> list[int]:
         """Return the next `n` contents by number."""
         query = "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?"
-        return [number for (number,) in self._db.rows(query, (content, n))]
+        return self._db.column(query, (content, n))
 
     def next_to_review(self, after: int = 0) -> int | None:
         """Return the next content with open suggestions; the first follows the last."""
@@ -222,11 +222,10 @@ class Photographs(Part):
 
         Only if exactly one tag with levels ends in it, as programs write both for one keyword.
         """
-        rows = self._db.rows(
+        names = self._db.column(
             "SELECT name FROM tags WHERE NOT forgotten AND same_as IS NULL "
             "AND n_found + n_accepted > 0"
         )
-        names = [name for (name,) in rows]
         deep: dict[str, list[str]] = {}
         for name in names:
             if "|" in name:

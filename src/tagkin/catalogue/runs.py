@@ -99,11 +99,8 @@ class Runs(Part):
 
     def list_standing_edits(self, runs: Sequence[int]) -> set[int]:
         """Return the runs that edited tags and were not undone."""
-        rows = self._db.rows(
-            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} AND r.id {LISTED}",
-            (as_list(runs),),
-        )
-        return {run for (run,) in rows}
+        query = f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} AND r.id {LISTED}"
+        return set(self._db.column(query, (as_list(runs),)))
 
     def list_standing(self, what: str) -> list[PastRun]:
         """Return the runs of a command that ended and were not undone, latest last."""

@@ -255,13 +255,13 @@ class PhotographIndex:
 
     def _count_runs(self, database: Database, mask: np.ndarray) -> Counts:
         """Count photographs by the last runs that added, suggested, decided or wrote."""
-        runs = database.rows(
+        runs = database.column(
             "SELECT id FROM runs WHERE what IN ('scan', 'accept', 'reject', 'review', 'finish', "
             "'import', 'write') OR (what = 'suggest' AND id IN "
             "(SELECT suggested FROM contents WHERE n_suggested > 0)) ORDER BY id DESC LIMIT ?",
             (_N_RUNS,),
         )
-        counts = [(str(run), int(self._touched(database, run)[mask].sum())) for (run,) in runs]
+        counts = [(str(run), int(self._touched(database, run)[mask].sum())) for run in runs]
         return [(run, n) for run, n in counts if n]
 
     def _count_tags(self, database: Database, mask: np.ndarray) -> list[tuple[int, str, int]]:
@@ -287,8 +287,7 @@ def _last_change(database: Database) -> Row | None:
 
 
 def _numbers(database: Database, query: str, *values: int) -> np.ndarray:
-    rows = database.rows(query, values)
-    return np.fromiter((number for (number,) in rows), np.int64, len(rows))
+    return np.array(database.column(query, values), np.int64)
 
 
 def _pairs(database: Database, query: str) -> np.ndarray:

@@ -22,7 +22,6 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.file_reading import RACY, Listed, Listing, Reading, ReadingOptions, State
 from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
-from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
 from tagkin.collection import Shot
 from tagkin.collection.levels import merge_tags, without_parents
@@ -241,9 +240,8 @@ def _store_tags(
 ) -> None:
     """Store which tags a photograph has now."""
     lists = _list_of(server, tags.values(), Writes(database).parents())
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
-        store_own_lists(connection, numbers, photograph, f"//{server.name}", lists)
+    with database.transaction():
+        store_own_lists(database, photograph, f"//{server.name}", lists)
 
 
 def _list_of(

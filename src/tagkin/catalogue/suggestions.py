@@ -13,7 +13,7 @@ from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, as_list
 from tagkin.catalogue.decision_records import IN_BULK
 from tagkin.catalogue.photographs import COUNT_FILES, TaggedContent
 from tagkin.catalogue.runs import Runs
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import tag_number
 from tagkin.wording import is_by_name
 
 if TYPE_CHECKING:
@@ -121,40 +121,35 @@ class Suggestions(Part):
         omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.
         """
         n = 0
-        with self._db.transaction() as connection:
-            numbers = TagNumbers(connection)
-            never = {
-                tag
-                for (tag,) in connection.execute("SELECT id FROM tags WHERE forgotten OR hidden")
-            }
+        with self._db.transaction():
+            never = set(self._db.column("SELECT id FROM tags WHERE forgotten OR hidden"))
             for content, suggested in suggestions:
-                connection.execute("DELETE FROM suggestions WHERE content = ?", (content,))
-                by_tag = {numbers[suggestion.tag]: suggestion for suggestion in reversed(suggested)}
-                rows = connection.execute(
+                self._db.execute("DELETE FROM suggestions WHERE content = ?", (content,))
+                by_tag = {tag_number(self._db, s.tag): s for s in reversed(suggested)}
+                known = self._db.column(
                     "SELECT tag FROM decisions WHERE content = ?1 AND holds "
                     "UNION SELECT other.id FROM photographs p JOIN found f ON f.photograph = p.id "
                     "JOIN tags t ON t.id = f.tag JOIN tags other ON other.key = t.key "
                     "WHERE p.content = ?1",
                     (content,),
                 )
-                omitted = never.union(tag for (tag,) in rows)
+                omitted = never.union(known)
                 new = [
                     (content, tag, run, float(s.confidence), _pack(s))
                     for tag, s in by_tag.items()
                     if tag not in omitted and None not in omitted  # None: it is finished
                 ]
-                connection.executemany("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
+                self._db.execute_many("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
                 n += len(new)
             self.mark(run, [content for content, _ in suggestions])
         return n
 
     def mark(self, run: int, contents: Sequence[int]) -> None:
         """Note that a run looked for suggestions for contents."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                f"UPDATE contents SET suggested = ? WHERE id {LISTED}",
-                (run, as_list(contents)),
-            )
+        self._db.execute(
+            f"UPDATE contents SET suggested = ? WHERE id {LISTED}",
+            (run, as_list(contents)),
+        )
 
     def count_missing(self) -> int:
         """Count existing contents that no run since the last training looked at."""
@@ -164,7 +159,7 @@ class Suggestions(Part):
     def missing(self) -> set[int]:
         """Return the contents that `count_missing` counts."""
         query = f"SELECT c.id FROM contents c WHERE {_IS_MISSING}"
-        return {content for (content,) in self._db.rows(query, (Runs(self._db).last_training(),))}
+        return set(self._db.column(query, (Runs(self._db).last_training(),)))
 
     def for_tag(
         self, tag: int, n: int = 60, after: OpenSuggestion | None = None
@@ -194,21 +189,16 @@ class Suggestions(Part):
 
     def tags_of(self, contents: Sequence[int]) -> dict[int, list[str]]:
         """Return the suggested tags of contents."""
-        tags: dict[int, list[str]] = {}
-        for content, tag in self._db.rows(
+        return self._db.groups(
             "SELECT s.content, t.name FROM suggestions s JOIN tags t ON t.id = s.tag "
             f"WHERE s.content {LISTED}",
             (as_list(contents),),
-        ):
-            tags.setdefault(content, []).append(tag)
-        return tags
+        )
 
     def confidences_of_tag(self, tag: int) -> np.ndarray:
         """Return the confidences of all suggestions of a tag, most confident first."""
-        rows = self._db.rows(
-            "SELECT confidence FROM suggestions WHERE tag = ? ORDER BY confidence DESC", (tag,)
-        )
-        return np.array([confidence for (confidence,) in rows])
+        query = "SELECT confidence FROM suggestions WHERE tag = ? ORDER BY confidence DESC"
+        return np.array(self._db.column(query, (tag,)))
 
     def answers_in_bands(self) -> dict[int, list[tuple[int, float, float]]]:
         """Return the answers since the last training, by tag and band of their confidence.

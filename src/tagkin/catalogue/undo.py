@@ -13,7 +13,7 @@ from tagkin.catalogue.decisions import DecidedTag, Decisions
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.seen_lists import store_own_change
 from tagkin.catalogue.source import FileUndone, Source, UndoWrite
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import tag_number
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.catalogue.written_files import (
@@ -113,8 +113,6 @@ def _undo_writes(
     step: Progress,
 ) -> UndoResult:
     result, records = UndoResult(undone), Writes(database)
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
     with contextlib.ExitStack() as stack, source.open_undo(writes) as undo_write:
         run: Run | None = None  # an undo that undoes nothing is not in the history
         for i, write in enumerate(writes):
@@ -135,9 +133,9 @@ def _undo_writes(
                 run = stack.enter_context(entered)
             records.mark_undone(write.id, file.said)
             if write.backup is None:
-                with database.transaction() as connection:
-                    tags = {numbers[tag] for tag in write.tags}
-                    reopen_unwritten(connection, write.photograph, tags)
+                with database.transaction():
+                    tags = {tag_number(database, tag) for tag in write.tags}
+                    reopen_unwritten(database, write.photograph, tags)
         step("Undoing", len(writes), len(writes))
         if run is not None:
             result.run = run.id
@@ -151,8 +149,6 @@ def undo_in_folder(database: Database, writes: Sequence[PastWrite]) -> Iterator[
     """Yield a function that undoes a write in its file; see `Source.open_undo`."""
     for folder in {path.parent for write in writes if (path := _safe_path(database, write))}:
         remove_scratch(folder)
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
     with ExifTool() as exiftool:
 
         def undo_write(write: PastWrite) -> FileUndone:
@@ -161,7 +157,7 @@ def undo_in_folder(database: Database, writes: Sequence[PastWrite]) -> Iterator[
                 photographs = [write.photograph]
                 if write.backup is None:
                     photographs = photographs_beside(database, undone.file)
-                store_own_change(database, photographs, undone.file, numbers)
+                store_own_change(database, photographs, undone.file)
             return undone
 
         yield undo_write

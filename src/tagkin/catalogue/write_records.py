@@ -181,7 +181,7 @@ class Writes(Part):
 
     def _keyword_keys(self, photograph: int) -> set[str]:
         query = "SELECT t.key FROM found f JOIN tags t ON t.id = f.tag WHERE f.photograph = ?"
-        return {key for (key,) in self._db.rows(query, (photograph,))}
+        return set(self._db.column(query, (photograph,)))
 
     def pending_removals(self, filters: Filters, *, embed: bool) -> tuple[list[ToWrite], set[str]]:
         """Return rejected tags that sidecars have, by photograph.
@@ -241,67 +241,58 @@ class Writes(Part):
             before, modified = change.before, change.modified
         else:
             before, backup = change.before_digest.encode(), sql_text(change.backup.name)
-        with self._db.transaction() as connection:
-            cursor = connection.execute(
-                "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, "
-                "modified, removed_tags, removed, mark, state) VALUES (?, ?, CAST(? AS TEXT), ?, "
-                "?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, 'planned')",
-                (
-                    run,
-                    photo.photograph,
-                    sql_text(file),
-                    _as_json(photo.tags if change.added else ()),
-                    _as_json(change.added),
-                    pack_before(before),
-                    bytes.fromhex(change.after_digest),
-                    backup,
-                    modified,
-                    _as_json(sorted(set(photo.removals.get(file, {}).values()))),
-                    _as_json(change.removed),
-                    change.mark,
-                ),
-            )
-        return int(cursor.lastrowid or 0)
+        return self._db.execute(
+            "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, "
+            "modified, removed_tags, removed, mark, state) VALUES (?, ?, CAST(? AS TEXT), ?, "
+            "?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, 'planned')",
+            (
+                run,
+                photo.photograph,
+                sql_text(file),
+                _as_json(photo.tags if change.added else ()),
+                _as_json(change.added),
+                pack_before(before),
+                bytes.fromhex(change.after_digest),
+                backup,
+                modified,
+                _as_json(sorted(set(photo.removals.get(file, {}).values()))),
+                _as_json(change.removed),
+                change.mark,
+            ),
+        )
 
     def end(self, number: int, state: str, note: str | None = None) -> None:
         """Mark a planned write as "done" or "failed"."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET state = ?, note = ? WHERE id = ?", (state, note, number)
-            )
+        self._db.execute(
+            "UPDATE writes SET state = ?, note = ? WHERE id = ?", (state, note, number)
+        )
 
     def settle(
         self, number: int, state: str, added: Sequence[tuple[str, str]], note: str | None
     ) -> None:
         """Mark a planned write to a server as "done" or "failed", with the tags that it added."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET state = ?, tags = ?, added = ?, note = ? WHERE id = ?",
-                (state, _as_json([tag for tag, _ in added]), _as_json(added), note, number),
-            )
+        self._db.execute(
+            "UPDATE writes SET state = ?, tags = ?, added = ?, note = ? WHERE id = ?",
+            (state, _as_json([tag for tag, _ in added]), _as_json(added), note, number),
+        )
 
     def mark_undoing(self, number: int, is_undoing: bool) -> None:
         """Note that an undo is about to change the file, so a scan knows who did if it is killed.
 
         Also note that it has left the file unchanged after all.
         """
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET is_undoing = ? WHERE id = ?", (is_undoing, number)
-            )
+        self._db.execute("UPDATE writes SET is_undoing = ? WHERE id = ?", (is_undoing, number))
 
     def mark_undone(self, number: int, note: str | None = None) -> None:
         """Mark a write as undone."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET state = 'undone', is_undoing = 0, note = ? WHERE id = ?",
-                (note, number),
-            )
+        self._db.execute(
+            "UPDATE writes SET state = 'undone', is_undoing = 0, note = ? WHERE id = ?",
+            (note, number),
+        )
 
     def mark_missed(self, number: int) -> None:
         """Note that an undo did not find the file, so the next one is of an earlier run."""
-        with self._db.transaction() as connection:
-            connection.execute("UPDATE writes SET was_missed = 1 WHERE id = ?", (number,))
+        self._db.execute("UPDATE writes SET was_missed = 1 WHERE id = ?", (number,))
 
     def update(
         self,
@@ -312,27 +303,26 @@ class Writes(Part):
         modified: int | None = None,
     ) -> None:
         """Update a write after an earlier one was undone."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET before = ?, after = ?, backup = CAST(? AS TEXT), modified = ? "
-                "WHERE id = ?",
-                (
-                    pack_before(before),
-                    bytes.fromhex(after),
-                    None if backup is None else sql_text(backup),
-                    modified,
-                    number,
-                ),
-            )
+        self._db.execute(
+            "UPDATE writes SET before = ?, after = ?, backup = CAST(? AS TEXT), modified = ? "
+            "WHERE id = ?",
+            (
+                pack_before(before),
+                bytes.fromhex(after),
+                None if backup is None else sql_text(backup),
+                modified,
+                number,
+            ),
+        )
 
     def disown(self, undone: PastWrite, later: Sequence[PastWrite]) -> None:
         """Remove the changes of an undone write from the records of later writes."""
-        with self._db.transaction() as connection:
+        with self._db.transaction():
             for write in later:
                 added = [pair for pair in write.added if pair not in undone.removed]
                 removed = [pair for pair in write.removed if pair not in undone.added]
                 if (added, removed) != (list(write.added), list(write.removed)):
-                    connection.execute(
+                    self._db.execute(
                         "UPDATE writes SET added = ?, removed = ? WHERE id = ?",
                         (_as_json(added), _as_json(removed), write.id),
                     )
@@ -347,12 +337,8 @@ class Writes(Part):
 
     def runs_to_undo(self, runs: Sequence[int]) -> set[int]:
         """Return the runs that have writes left to undo."""
-        rows = self._db.rows(
-            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM writes "
-            "WHERE run = value AND state IN ('done', 'planned'))",
-            (as_list(runs),),
-        )
-        return {run for (run,) in rows}
+        query = f"SELECT run FROM writes WHERE run {LISTED} AND state IN ('done', 'planned')"
+        return set(self._db.column(query, (as_list(runs),)))
 
     def later_than(self, write: PastWrite) -> list[PastWrite]:
         """Return later writes to the same file that still apply."""
@@ -372,10 +358,10 @@ class Writes(Part):
 
     def parents(self) -> set[str]:
         """Return the parents below which tags were written, such as auto in auto|dog."""
-        rows = self._db.rows(
+        parents = self._db.column(
             "SELECT DISTINCT json_extract(parameters, '$.under') FROM runs WHERE what = 'write'"
         )
-        return {parent for (parent,) in rows if isinstance(parent, str)}
+        return {parent for parent in parents if isinstance(parent, str)}
 
     def path_of(self, write: PastWrite) -> Path:
         """Return the real path of a written file, if no name in the catalogue leads elsewhere.

@@ -22,7 +22,7 @@ from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.seen_lists import FileOwner, seen_tags, store_lists, store_own_change
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.source import FileWrite, Source, WriteOptions
-from tagkin.catalogue.tag_records import TagNumbers, check_tag
+from tagkin.catalogue.tag_records import check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import (
     NOT_EMBEDDED,
@@ -233,11 +233,6 @@ class FolderWriter:
         if self.exiftool is not None:
             self.exiftool.__exit__(*error)
 
-    @cached_property
-    def _numbers(self) -> TagNumbers:
-        with self.database.transaction() as connection:
-            return TagNumbers(connection)
-
     def plan_files(self, photo: ToWrite) -> list[FileWrite]:
         """Return the files to which tags are added, or from which tags are removed."""
         return self._plan(photo)[0]
@@ -320,7 +315,7 @@ class FolderWriter:
             raise
         for record, file in zip(records, files, strict=True):
             record.end("done")
-            store_own_change(self.database, [photo.photograph], file.file, self._numbers)
+            store_own_change(self.database, [photo.photograph], file.file)
         return files
 
     def _write_file(self, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
@@ -385,26 +380,23 @@ class FolderWriter:
         files = [file, *map(str, self.naming.raw_files(file))]
         with suppress(UnreadableImage):
             lists = read_lists(files, Writes(self.database).parents())
-            with self.database.transaction() as connection:
+            with self.database.transaction():
                 query = "SELECT content FROM photographs WHERE id = ?"
-                (content,) = connection.execute(query, (photo.photograph,)).fetchone()
+                content = self.database.value(query, (photo.photograph,))
                 owner = FileOwner(photo.photograph, content)
                 tag_file = self.database.settings.get("tag_file")
-                store_lists(
-                    connection, self._numbers, run, owner, lists, lambda f: not f or f != tag_file
-                )
+                store_lists(self.database, run, owner, lists, lambda f: not f or f != tag_file)
 
     def _known_tags(self, photograph: int) -> list[str]:
         """Return the tags in the files of a photograph that were not rejected."""
-        rejected = self.database.rows(
+        rejected = self.database.column(
             "SELECT t.name FROM photographs p JOIN decisions d ON d.content = p.content "
             "JOIN tags t ON coalesce(t.same_as, t.id) = d.tag "
             "WHERE p.id = ? AND d.holds AND d.verdict = -1",
             (photograph,),
         )
-        names = {name for (name,) in rejected}
         spellings = seen_tags(self.database, photograph).spellings
-        return [word for tag, word in spellings.items() if tag not in names]
+        return [word for tag, word in spellings.items() if tag not in rejected]
 
 
 @dataclass

@@ -10,7 +10,6 @@ catalogue knows.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -19,7 +18,6 @@ from pathlib import Path
 from tagkin.catalogue.columns import sql_text, unpack_before
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.seen_lists import store_own_change
-from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.collection.sidecars import (
@@ -122,19 +120,17 @@ def known_digests(database: Database, photograph: int) -> set[str]:
     return before | {digest.hex() for (digest, *_) in [*scanned, *written]}
 
 
-def photographs_written_into(connection: sqlite3.Connection) -> dict[str, int]:
+def photographs_written_into(database: Database) -> dict[str, int]:
     """Return photographs with embedded tags, by their digests before and after writing."""
-    rows = connection.execute(
+    rows = database.rows(
         "SELECT photograph, before, after FROM writes "
         "WHERE backup IS NOT NULL AND state IN ('done', 'undone') ORDER BY id"
-    ).fetchall()
+    )
     digests = {(unpack_before(before) or b"").decode("latin-1"): id for id, before, _ in rows}
     return digests | {after.hex(): id for id, _, after in rows}
 
 
-def follow_writes(
-    database: Database, connection: sqlite3.Connection, photograph: int, path: str
-) -> None:
+def follow_writes(database: Database, photograph: int, path: str) -> None:
     """Update the write records of a photograph that moved to a path with its sidecars."""
     for write in Writes(database).of_photograph(photograph):
         if write.backup is not None:
@@ -143,7 +139,7 @@ def follow_writes(
             whole = Path(database.absolute(file))
             is_only_one = not os.path.lexists(database.absolute(write.file))
             if has_write(whole, write) or (not write.has_mark and is_only_one and whole.exists()):
-                connection.execute(
+                database.execute(
                     "UPDATE writes SET file = CAST(? AS TEXT) WHERE id = ?",
                     (sql_text(file), write.id),
                 )
@@ -199,12 +195,10 @@ def finish_writes(database: Database) -> int:
         remove_scratch(folder)
     if not unfinished:
         return 0
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
     for write, path in unfinished:
         if _was_done(write, path):
             writes.end(write.id, "done", "its run was killed after this")
-            store_own_change(database, [write.photograph], write.file, numbers)
+            store_own_change(database, [write.photograph], write.file)
         else:
             _drop_backup(write, path)
             writes.end(write.id, "failed", "its run was killed before this")
