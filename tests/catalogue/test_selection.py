@@ -132,19 +132,19 @@ def test_every_count_is_what_its_choice_leaves(catalogue):
     choices = [
         (name, value)
         for name in ("folder", "date", "camera", "lens", "rating", "type", "series")
-        for value, _ in getattr(every, name)
+        for value, _ in every.counts[name]
     ]
     assert len(choices) > 20
     for name, value in choices:
-        assert dict(getattr(every, name))[value] == len(paths(catalogue, **{name: value}))
+        assert dict(every.counts[name])[value] == len(paths(catalogue, **{name: value}))
     for (name, value), (other, choice) in itertools.permutations(choices, 2):
         counts = index.count(catalogue.database, Selection(**{other: choice}))
         expected = {other: choice} | {name: value}
-        assert dict(getattr(counts, name)).get(value, 0) == len(paths(catalogue, **expected))
-    assert every.untagged == [("true", 3), ("false", 2)]
-    assert every.run == [("1", 5)]
-    assert [(name, n) for _, name, n in every.tag] == [("beach", 2), ("sea", 1)]
-    assert [value for value, _ in every.date] == [
+        assert dict(counts.counts[name]).get(value, 0) == len(paths(catalogue, **expected))
+    assert every.counts["untagged"] == [("true", 3), ("false", 2)]
+    assert every.counts["run"] == [("1", 5)]
+    assert [(name, n) for _, name, n in every.tags] == [("beach", 2), ("sea", 1)]
+    assert [value for value, _ in every.counts["date"]] == [
         "2024", "2024-05", "2023", "2023-05", "2023-11", NONE
     ]  # fmt: skip
 
@@ -157,7 +157,7 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
             [(c, [Suggested("x", 0.1 * i), Suggested("y", 0.5)]) for i, c in enumerate(contents)],
         )
     index, view = OpenIndex(catalogue.database), PhotographIndex(catalogue.database)
-    assert view.count(catalogue.database, Selection()).run[0] == (str(run.id), 5)
+    assert view.count(catalogue.database, Selection()).counts["run"][0] == (str(run.id), 5)
     assert paths(catalogue, run=run.id, folder="2024") == paths(catalogue, folder="2024")
     every = view.select(catalogue.database, Selection())
     x = number(catalogue, "x")

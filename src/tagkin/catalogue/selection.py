@@ -6,11 +6,13 @@ The columns that filters test are in memory, because a page counts every choice 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,10 +68,6 @@ class Selection:
         """Whether there is no filter."""
         return self == Selection()
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the filters that are set, for the history."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
-
 
 Counts = list[tuple[str, int]]
 """Choices, and the photographs that each leaves."""
@@ -78,20 +76,9 @@ Counts = list[tuple[str, int]]
 class Facets(NamedTuple):
     """How many photographs each choice of a filter leaves, with the other filters unchanged."""
 
-    folder: Counts
-    """With subfolders, in the order of their names."""
-    date: Counts
-    """Years, latest first, each followed by its months."""
-    camera: Counts
-    lens: Counts
-    rating: Counts
-    type: Counts
-    series: Counts
-    untagged: Counts
-    """"true" and "false"."""
-    run: Counts
-    """Runs that added photographs, decided or wrote, or made open suggestions, latest first."""
-    tag: list[tuple[int, str, int]]
+    counts: dict[str, Counts]
+    """By the name of the filter, except tags."""
+    tags: list[tuple[int, str, int]]
     """Tags by number and name, most photographs first."""
 
 
@@ -167,30 +154,25 @@ class PhotographIndex:
         the chosen ones.
         """
         masks = self._masks(database, selection)
-        untagged = self._untagged(database)
-
-        def count(name: str) -> list[tuple[_Value, int]]:
-            column = self._columns[name]
-            codes = column.codes[self._combine(masks, but=name)]
-            counts = np.bincount(codes, minlength=len(column.values)).tolist()
-            return [pair for pair in zip(column.values, counts, strict=True) if pair[1]]
-
-        n_series = _sum_by(lambda series: _series(series, selection.series), count("series"))
+        counts = {name: self._count_choices(name, masks) for name in self._columns}
+        known = ("any", NONE, selection.series)  # other series are too many to choose from
+        counts["series"] = [pair for pair in counts["series"] if pair[0] in known]
         others = self._combine(masks, but="untagged")
-        n_untagged = int(untagged[others].sum())
-        counts = {"true": n_untagged, "false": int(others.sum()) - n_untagged}
-        return Facets(
-            folder=sorted(_sum_by(_parents, count("folder"))),
-            date=_order_dates(_sum_by(_dates, count("date"))),
-            camera=_most_first(count("camera")),
-            lens=_most_first(count("lens")),
-            rating=_count_ratings(count("rating")),
-            type=_most_first(_sum_by(_type_of, count("type"))),
-            series=sorted(n_series, reverse=True),
-            untagged=[(choice, n) for choice, n in counts.items() if n],
-            run=self._count_runs(database, self._combine(masks, but="run")),
-            tag=self._count_tags(database, self._combine(masks)),
-        )
+        n_untagged = int(self._untagged(database)[others].sum())
+        untagged = [("true", n_untagged), ("false", int(others.sum()) - n_untagged)]
+        counts["untagged"] = [pair for pair in untagged if pair[1]]
+        counts["run"] = self._count_runs(database, self._combine(masks, but="run"))
+        return Facets(counts, self._count_tags(database, self._combine(masks)))
+
+    def _count_choices(self, name: str, masks: dict[str, np.ndarray]) -> Counts:
+        column, sums = self._columns[name], Counter[str]()
+        codes = column.codes[self._combine(masks, but=name)]
+        counts = np.bincount(codes, minlength=len(column.values)).tolist()
+        for value, n in zip(column.values, counts, strict=True):
+            sums.update(dict.fromkeys(_CHOICES[name](value), n))
+        return sorted(
+            (pair for pair in sums.items() if pair[1]), key=_ORDERS.get(name, _most_first)
+        )[:_N_VALUES]
 
     # --- masks ---------------------------------------------------------------------------
 
@@ -200,8 +182,7 @@ class PhotographIndex:
         for name, column in self._columns.items():
             choice = getattr(selection, name)
             if choice is not None:
-                test = _test(name, choice)
-                matches = np.array([test(value) for value in column.values], dtype=bool)
+                matches = np.array([_leaves(name, choice, v) for v in column.values], dtype=bool)
                 masks[name] = matches[column.codes] if len(matches) else np.zeros(0, bool)
         if selection.untagged is not None:
             masks["untagged"] = self._untagged(database) == selection.untagged
@@ -313,22 +294,14 @@ def _encode(values: Iterable[_Value]) -> _Column:
 # --- the choices of each filter ----------------------------------------------------------
 
 
-def _test(name: str, choice: str) -> Callable[[_Value], bool]:
-    """Return the function that tells whether a choice of a filter leaves a value."""
-    if name == "folder":
-        folder = choice.strip("/")
-        return lambda value: folder in ("", ".") or folder in _parents(value)
-    if name == "rating":
-        return lambda value: choice in _ratings(value)
+def _leaves(name: str, choice: str, value: _Value) -> bool:
+    """Whether a choice of a filter leaves the photographs with a value."""
     if name == "type":
-        return lambda value: value in suffixes_of_type(choice)
-    if choice == NONE:
-        return lambda value: value is None
-    if name == "series":
-        return lambda value: value is not None and choice in ("any", str(value))
-    if name == "date":
-        return lambda value: choice in _dates(value)
-    return lambda value: value == choice
+        return value in suffixes_of_type(choice)
+    if name == "folder":
+        choice = choice.strip("/")
+        return choice in ("", ".") or choice in _parents(value)
+    return choice in _CHOICES[name](value)
 
 
 def _parents(folder: _Value) -> list[str]:
@@ -341,11 +314,8 @@ def _dates(month: _Value) -> list[str]:
     return [NONE] if month is None else [str(month)[:4], str(month)]
 
 
-def _series(series: _Value, chosen: str | None) -> list[str]:
-    """Return the choices that leave a series: any, and the chosen series itself."""
-    if series is None:
-        return [NONE]
-    return ["any", chosen] if str(series) == chosen else ["any"]
+def _names(name: _Value) -> list[str]:
+    return [NONE if name is None else str(name)]
 
 
 def _ratings(rating: _Value) -> list[str]:
@@ -354,39 +324,42 @@ def _ratings(rating: _Value) -> list[str]:
     return [str(stars) for stars in range(1, int(rating) + 1)]
 
 
-def _type_of(suffix: _Value) -> str:
+def _types(suffix: _Value) -> list[str]:
     name = str(suffix)
     with suppress(InvalidInput):  # if this installation does not read it any more
         name = suffixes_of_type(name)[0]
-    return name.removeprefix(".")
+    return [name.removeprefix(".")]
 
 
-def _sum_by(
-    choices: Callable[[_Value], str | list[str]], counts: Iterable[tuple[_Value, int]]
-) -> Counts:
-    """Sum the counts of values by the choices that leave them."""
-    sums: dict[str, int] = {}
-    for value, n in counts:
-        found = choices(value)
-        for choice in [found] if isinstance(found, str) else found:
-            sums[choice] = sums.get(choice, 0) + n
-    return list(sums.items())
+def _series(series: _Value) -> list[str]:
+    return [NONE] if series is None else ["any", str(series)]
 
 
-def _order_dates(counts: Counts) -> Counts:
+_CHOICES: dict[str, Callable[[_Value], list[str]]] = {
+    "folder": _parents,
+    "date": _dates,
+    "camera": _names,
+    "lens": _names,
+    "rating": _ratings,
+    "type": _types,
+    "series": _series,
+}
+"""The choices of each filter that leave a value."""
+
+
+def _most_first(count: tuple[str, int]) -> tuple[object, ...]:
+    return count[0] == NONE, -count[1], count[0]
+
+
+def _latest_first(count: tuple[str, int]) -> tuple[object, ...]:
     """Order years, latest first, each followed by its months; no date comes last."""
-    return sorted(counts, key=lambda pair: (pair[0] == NONE, -_year(pair[0]), pair[0]))
+    year = count[0][:4]
+    return count[0] == NONE, -int(year) if year.isdecimal() else 0, count[0]
 
 
-def _year(date: str) -> int:
-    return int(date[:4]) if date[:4].isdecimal() else 0
-
-
-def _count_ratings(counts: Iterable[tuple[_Value, int]]) -> Counts:
-    sums = dict(_sum_by(_ratings, counts))
-    return [(rating, sums[rating]) for rating in _RATINGS if rating in sums]
-
-
-def _most_first(counts: Iterable[tuple[_Value, int]]) -> Counts:
-    named = [(NONE if value is None else str(value), n) for value, n in counts]
-    return sorted(named, key=lambda pair: (pair[0] == NONE, -pair[1], pair[0]))[:_N_VALUES]
+_ORDERS: dict[str, Callable[[tuple[str, int]], Any]] = {
+    "folder": itemgetter(0),
+    "date": _latest_first,
+    "rating": lambda count: _RATINGS.index(count[0]),
+}
+"""The order of choices; the others begin with that of most photographs."""
