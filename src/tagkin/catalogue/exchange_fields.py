@@ -9,7 +9,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from tagkin.catalogue.target_paths import is_inside
 from tagkin.collection.levels import tidy
@@ -18,13 +18,12 @@ from tagkin.errors import InvalidInput
 __all__ = ["DecisionLine", "IncompleteLine", "TagLine", "read_line"]
 
 T = TypeVar("T")
-S = TypeVar("S")
 Check = Callable[[object], T]
 """Converts a value, or raises a ValueError that completes "`field` must be ..."."""
 
 _LONGEST_TAG = 2000  # characters
 _LONGEST_TEXT = 10_000  # characters
-_MOST_VALUES = 100_000  # in a list
+_MOST_KIN = 100_000
 _HEX = re.compile("[0-9a-f]{64}")
 
 
@@ -35,44 +34,45 @@ def _optional(check: Check[T]) -> Check[T | None]:
     return lambda value: None if value is None else check(value)
 
 
-def _one_of(*allowed: T) -> Check[T]:
-    def check(value: object) -> T:
-        for option in allowed:
-            if type(value) is type(option) and value == option:
-                return option
-        raise ValueError(" or ".join(map(repr, allowed)))
-
-    return check
-
-
-def _list_of(check: Check[T]) -> Check[tuple[T, ...]]:
-    def check_all(value: object) -> tuple[T, ...]:
-        if not isinstance(value, list) or len(value) > _MOST_VALUES:
-            raise ValueError(f"a list of at most {_MOST_VALUES:,} values")
-        try:
-            return tuple(check(item) for item in value)
-        except ValueError as error:
-            raise ValueError(f"a list, each of its values {error}") from None
-
-    return check_all
+def _is_text(value: object, longest: int, errors: str = "strict") -> TypeGuard[str]:
+    if not isinstance(value, str) or len(value) > longest:
+        return False
+    try:
+        value.encode("utf-8", errors)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
-def _pair(first: Check[T], second: Check[S]) -> Check[tuple[T, S]]:
-    def check(value: object) -> tuple[T, S]:
-        if not isinstance(value, list) or len(value) != 2:
-            raise ValueError("a pair")
-        return first(value[0]), second(value[1])
-
-    return check
+def _text(value: object) -> str:
+    if not _is_text(value, _LONGEST_TEXT):
+        raise ValueError(f"text of at most {_LONGEST_TEXT:,} characters")
+    return value
 
 
-def _string(expected: str, is_valid: Callable[[str], object]) -> Check[str]:
-    def check(value: object) -> str:
-        if not isinstance(value, str) or not is_valid(value):
-            raise ValueError(expected)
-        return value
+def _tag(value: object) -> str:
+    if not _is_text(value, _LONGEST_TAG) or not tidy(value):
+        raise ValueError(f"a tag of at most {_LONGEST_TAG:,} characters")
+    return value
 
-    return check
+
+def _folder(value: object) -> str:
+    """Check a folder from the root, which need not be UTF-8."""
+    if not _is_text(value, _LONGEST_TEXT, "surrogateescape") or (value and not is_inside(value)):
+        raise ValueError("a folder inside the collection")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _verdict(value: object) -> int:
+    if type(value) is not int or value not in (1, -1):
+        raise ValueError("1 or -1")
+    return value
 
 
 def _share(value: object) -> float:
@@ -81,12 +81,19 @@ def _share(value: object) -> float:
     return float(value)
 
 
-def _is_unicode(text: str, errors: str = "strict") -> bool:
+def _digest(value: object) -> bytes:
+    if not isinstance(value, str) or not _HEX.fullmatch(value):
+        raise ValueError("a SHA-256 in hexadecimal")
+    return bytes.fromhex(value)
+
+
+def _kin(value: object) -> tuple[tuple[bytes, float], ...]:
     try:
-        text.encode("utf-8", errors)
-    except UnicodeEncodeError:
-        return False
-    return True
+        if isinstance(value, list) and len(value) <= _MOST_KIN:
+            return tuple((_digest(digest), _share(share)) for digest, share in value)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"a list of at most {_MOST_KIN:,} pairs of a SHA-256 and a share")
 
 
 def _moment(value: object) -> str:
@@ -95,28 +102,9 @@ def _moment(value: object) -> str:
         moment = datetime.datetime.fromisoformat(_text(value))
         if moment.tzinfo is not None:
             return moment.astimezone(datetime.UTC).isoformat(timespec="microseconds")
-    except (OverflowError, TypeError, ValueError):
+    except (OverflowError, ValueError):
         pass
     raise ValueError("a date and time with a UTC offset (ISO 8601)")
-
-
-_text = _string(
-    f"text of at most {_LONGEST_TEXT:,} characters",
-    lambda text: len(text) <= _LONGEST_TEXT and _is_unicode(text),
-)
-_tag = _string(
-    f"a tag of at most {_LONGEST_TAG:,} characters",
-    lambda tag: len(tag) <= _LONGEST_TAG and _is_unicode(tag) and tidy(tag),
-)
-_folder = _string(  # which need not be UTF-8
-    "a folder inside the collection",
-    lambda path: not path or (is_inside(path) and _is_unicode(path, "surrogateescape")),
-)
-_hex = _string("a SHA-256 in hexadecimal", _HEX.fullmatch)
-
-
-def _digest(value: object) -> bytes:
-    return bytes.fromhex(_hex(value))
 
 
 # --- lines -------------------------------------------------------------------------------
@@ -134,9 +122,9 @@ class TagLine:
 
     tag: str = _checked(_tag)
     same_as: str | None = _checked(_optional(_tag))
-    forgotten: bool = _checked(_one_of(True, False))
-    hidden: bool = _checked(_one_of(True, False))
-    finished: bool = _checked(_one_of(True, False))
+    forgotten: bool = _checked(_flag)
+    hidden: bool = _checked(_flag)
+    finished: bool = _checked(_flag)
 
 
 @dataclass(frozen=True)
@@ -152,10 +140,10 @@ class DecisionLine:
 
     content: bytes = _checked(_digest)
     tag: str | None = _checked(_optional(_tag))
-    verdict: int = _checked(_one_of(1, -1))
+    verdict: int = _checked(_verdict)
     made_at: str = _checked(_moment)
     confidence: float | None = _checked(_optional(_share))
-    kin: tuple[tuple[bytes, float], ...] = _checked(_list_of(_pair(_digest, _share)))
+    kin: tuple[tuple[bytes, float], ...] = _checked(_kin)
     name_share: float | None = _checked(_optional(_share))
     readout_share: float | None = _checked(_optional(_share))
     note: str | None = _checked(_optional(_text))
