@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tagkin.catalogue.database import HAS_FILE, LISTED, Part, as_list, utc_now
+from tagkin.catalogue.database import HAS_FILE, LISTED, Part, as_list, set_fields, utc_now
 from tagkin.catalogue.decision_records import (
     FINISHED,
     REJECTED,
@@ -21,6 +21,7 @@ from tagkin.catalogue.decisions import Decided, DecidedTag
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
 from tagkin.catalogue.runs import Runs
+from tagkin.catalogue.tag_records import SPELLED_IN_FILES
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
 
@@ -58,9 +59,10 @@ class Completeness(Part):
             f"WHERE p.gone IS NULL AND p.content IS NOT NULL AND {place}",
             values,
         )
+        parameters = set_fields(vars(filters))
         if filters.tags:
-            return self._finish_tags(Tags(self._db).find(filters.tags), contents, filters.to_dict())
-        return self._finish_photographs(contents, filters.to_dict())
+            return self._finish_tags(Tags(self._db).find(filters.tags), contents, parameters)
+        return self._finish_photographs(contents, parameters)
 
     def finish_photographs(self, contents: Sequence[int]) -> Decided:
         """Finish photographs, by their contents."""
@@ -104,8 +106,7 @@ class Completeness(Part):
             "FROM tags t JOIN json_each(?2) c "
             "WHERE t.id IN (SELECT value FROM json_each(?1)) AND NOT EXISTS "
             "(SELECT 1 FROM decisions d WHERE d.content = c.value AND d.tag = t.id AND d.holds) "
-            "AND NOT EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
-            "JOIN tags o ON o.id = f.tag WHERE p.content = c.value AND o.key = t.key)"
+            f"AND NOT {SPELLED_IN_FILES.format('c.value', 't.key')}"
         )
         with self._db.transaction():
             if self._db.row(f"SELECT 1 {unknown} LIMIT 1", values) is None:

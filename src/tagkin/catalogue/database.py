@@ -31,6 +31,7 @@ __all__ = [
     "ScanSettings",
     "SqlValue",
     "as_list",
+    "set_fields",
     "utc_now",
 ]
 
@@ -383,6 +384,12 @@ class Part:
 def as_list(values: Iterable[int | str]) -> str:
     """Return numbers or texts as a value for `LISTED`; there may be thousands."""
     return json.dumps(list(values))
+
+
+def set_fields(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a record that say something, for the history."""
+    empty: list[object] = [None, "", (), [], {}]
+    return {n: value for n, value in fields.items() if value not in empty and value is not False}
 
 
 def utc_now() -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.database import HAS_FILE, LISTED, Database, SqlValue, as_list, utc_now
-from tagkin.catalogue.tag_records import IN_FILES
+from tagkin.catalogue.tag_records import IN_FILES, SPELLED_IN_FILES
 
 __all__ = [
     "ACCEPTED",
@@ -59,8 +59,7 @@ FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS 
 # Whether files have a tag, as far as scans and writes know; a scan follows to a write into a
 # photograph.
 _HAS_TAG = (
-    "(EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
-    "ON o.id = f.tag JOIN tags t ON t.id = ?3 WHERE p.content = ?2 AND o.key = t.key) "
+    f"({SPELLED_IN_FILES.format('?2', '(SELECT key FROM tags WHERE id = ?3)')} "
     "OR EXISTS (SELECT 1 FROM photographs p JOIN writes w ON w.photograph = p.id, "
     "json_each(w.tags) written JOIN tags t ON t.id = ?3 "
     "WHERE p.content = ?2 AND w.state = 'done' AND written.value = t.name))"
@@ -133,8 +132,8 @@ def store_removal(database: Database, run: int, pair: tuple[int, int], origin: s
     """
     is_there_or_rejected = database.row(
         "SELECT 1 FROM decisions WHERE content = ?1 AND tag = ?2 AND holds AND verdict = -1 "
-        "UNION ALL SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
-        "ON o.id = f.tag WHERE p.content = ?1 AND o.key = (SELECT key FROM tags WHERE id = ?2)",
+        "UNION ALL SELECT 1 WHERE "
+        + SPELLED_IN_FILES.format("?1", "(SELECT key FROM tags WHERE id = ?2)"),
         pair,
     )
     if is_there_or_rejected is None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list
+from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list, set_fields
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     BY_FILTER,
@@ -19,11 +19,12 @@ from tagkin.catalogue.decision_records import (
     store_decision,
 )
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs
+from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs, pair_states
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import DECIDING, STANDING_EDIT, Runs
 from tagkin.catalogue.tag_edits import is_edit, undo_edit
-from tagkin.catalogue.tag_records import IN_FILES, resolve_spelling, tag_number
+from tagkin.catalogue.tag_records import resolve_spelling, tag_number
+from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
@@ -91,7 +92,7 @@ class Decisions(Part):
             each = [*self._matching(filters, condition, values), *pairs]
             if not each:
                 return Decided(None, [])
-            with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
+            with self._db.run(_COMMANDS[verdict], set_fields(vars(filters))) as run:
                 note = BY_FILTER if verdict == ACCEPTED and not filters.photographs else None
                 decide_suggestions(self._db, condition, values, run.id, verdict, note)
                 photographs = Photographs(self._db)
@@ -101,12 +102,6 @@ class Decisions(Part):
                     store_decision(self._db, run.id, pair, verdict)
                 if verdict == ACCEPTED:
                     accept_parents(self._db, run.id)
-                else:
-                    self._db.execute(
-                        "DELETE FROM doubts WHERE kind = 'wrong' AND (content, tag) IN "
-                        "(SELECT content, tag FROM decisions WHERE run = ?)",
-                        (run.id,),
-                    )
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
 
@@ -149,21 +144,13 @@ class Decisions(Part):
         photographs = Photographs(self._db)
         contents = {photographs.content_of(path) for path in filters.photographs}
         files = self._files_of(filters, contents)
+        numbers = Tags(self._db).numbers_of(list(names.values()))
+        wanted = {(c, n): (verdict, None) for c in files for n in numbers.values()}
+        states = pair_states(self._db, wanted)
+        unchanged = {s.pair for s in states if s.is_suggested or not s.changes_anything()}
         for content, (path, *copies) in sorted(files.items(), key=lambda item: item[1]):
             for name in names.values():
-                row = self._db.row(
-                    "SELECT EXISTS (SELECT 1 FROM suggestions WHERE content = ?1 AND tag = t.id), "
-                    "(SELECT verdict FROM decisions WHERE content = ?1 AND tag = t.id AND holds), "
-                    f"{IN_FILES.format('?1', 't.id')} "
-                    "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id) WHERE s.name = ?2",
-                    (content, name),
-                )
-                is_suggested, earlier, is_found = row or (0, None, 0)
-                if is_found:  # somebody may have added it since it was rejected
-                    is_new = verdict == REJECTED or earlier == REJECTED
-                else:
-                    is_new = earlier != verdict
-                if not is_suggested and is_new:
+                if (content, numbers.get(name)) not in unchanged:
                     pairs.append(DecidedTag(path, name, None, None, copies))
         return pairs
 

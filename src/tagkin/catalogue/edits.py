@@ -76,7 +76,7 @@ def _cosine(first: np.ndarray, second: np.ndarray) -> float:
 
 def carry_decisions(database: Database, old: int, new: int) -> None:
     """Copy the decisions on a content to another one of the same photograph; the later ones win."""
-    pair = {"old": old, "new": new, "note": _EDITED}
+    pair: dict[str, int | str] = {"old": old, "new": new, "note": _EDITED}
     database.execute(
         "UPDATE decisions SET holds = 0 WHERE content = :new AND holds AND EXISTS (SELECT 1 FROM "
         "decisions o WHERE o.content = :old AND o.tag IS decisions.tag AND o.holds "

@@ -23,7 +23,7 @@ from tagkin.catalogue.exchange_fields import (
     TagLine,
     read_line,
 )
-from tagkin.catalogue.photographs import incomplete_folders
+from tagkin.catalogue.photographs import add_content, incomplete_folders
 from tagkin.catalogue.tag_records import tag_number
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput, StorageError
@@ -181,14 +181,10 @@ class _Import:
             with self.database.run("finish", {"tags": new}):
                 pass
 
-    def _content(self, digest: bytes) -> int:
-        self.database.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (digest,))
-        return int(self.database.value("SELECT id FROM contents WHERE digest = ?", (digest,)))
-
     def _prepare_decision(self, line: DecisionLine) -> None:
         """Keep a decision to store, unless the catalogue knows it or a later one applies."""
         tag = None if line.tag is None else tag_number(self.database, line.tag)
-        content = self._content(line.content)
+        content = add_content(self.database, line.content)
         if not self.database.row(
             "SELECT 1 FROM decisions WHERE content = ?1 AND tag IS ?2 "
             "AND (made_at = ?3 AND verdict = ?4 OR holds AND made_at >= ?3)",
@@ -221,6 +217,6 @@ class _Import:
 
     def _read_origin(self, line: DecisionLine) -> Origin:
         """Return the suggestion that a decision answered where it was exported."""
-        kin = [(self._content(digest), share) for digest, share in line.kin]
+        kin = [(add_content(self.database, digest), share) for digest, share in line.kin]
         evidence = pack_evidence(kin, line.name_share, line.readout_share)
         return Origin(None, line.confidence, evidence)

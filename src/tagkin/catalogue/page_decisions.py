@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from tagkin.catalogue.decision_records import (
 from tagkin.catalogue.tag_records import IN_FILES, resolve_spelling, tag_number
 from tagkin.errors import InvalidInput
 
-__all__ = ["Batch", "Pair", "Shown", "decide_pairs"]
+__all__ = ["Batch", "Pair", "Shown", "decide_pairs", "pair_states"]
 
 Pair = tuple[int, int | str]
 """A content and a tag: its number, or a name, which may be new."""
@@ -85,7 +85,7 @@ class _PairState(NamedTuple):
     def pair(self) -> tuple[int, int]:
         return self.content, self.tag
 
-    def changes_anything(self, together: bool) -> bool:
+    def changes_anything(self, together: bool = False) -> bool:
         """Whether storing the verdict changes the catalogue."""
         if self.earlier == self.verdict:
             if self.verdict == REJECTED:
@@ -115,7 +115,7 @@ def decide_pairs(
                 shown = pair if isinstance(pair, Shown) else None
                 if wanted.setdefault((content, numbers[tag]), (verdict, shown))[0] != verdict:
                     raise InvalidInput("A tag of a photograph is both accepted and rejected.")
-        states = _pair_states(database, wanted)
+        states = pair_states(database, wanted)
         unchanged = {
             state.pair
             for state in states
@@ -148,8 +148,8 @@ def _number_of_tag(database: Database, tag: int | str) -> int:
     return tag_number(database, resolve_spelling(database, tag))
 
 
-def _pair_states(
-    database: Database, wanted: dict[tuple[int, int], tuple[int, Shown | None]]
+def pair_states(
+    database: Database, wanted: Mapping[tuple[int, int], tuple[int, Shown | None]]
 ) -> list[_PairState]:
     """Look up the state of each pair."""
     data = json.dumps([[*pair, verdict] for pair, (verdict, _) in wanted.items()])

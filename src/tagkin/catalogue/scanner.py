@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import HAS_FILE, Database, Run
+from tagkin.catalogue.database import HAS_FILE, Database, Run, set_fields
 from tagkin.catalogue.decision_records import end_former_removals
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.file_reading import (
@@ -33,6 +33,7 @@ from tagkin.catalogue.other_tags import (
     replace_other_tags,
     store_kind_settings,
 )
+from tagkin.catalogue.photographs import add_content
 from tagkin.catalogue.seen_lists import FileOwner, store_lists
 from tagkin.catalogue.source import Source
 from tagkin.catalogue.tag_file import (
@@ -51,9 +52,6 @@ from tagkin.progress import Progress
 
 __all__ = ["Scan", "scan_folder"]
 
-_WITH_CONTENT = (
-    "SELECT id, path, content, gone IS NOT NULL FROM photographs WHERE content IS NOT NULL"
-)
 _ORPHANS = f"SELECT id FROM contents WHERE NOT {HAS_FILE.format('contents.id')}"
 
 
@@ -95,20 +93,12 @@ class Scan:
 class _Known(NamedTuple):
     """A photograph in the catalogue."""
 
+    path: str
     id: int
     content: int | None
     state: State
     beside: bytes | None
     is_gone: bool
-
-
-class _Vacant(NamedTuple):
-    """A photograph in the catalogue that is not at its path any more."""
-
-    id: int
-    path: str
-    content: int
-    is_gone: int
 
     def distance_to(self, path: str) -> tuple[bool, bool, bool, int]:
         """Return a smaller value the more likely the photograph moved to a path."""
@@ -129,7 +119,7 @@ def scan_folder(
         check_gazetteer()
     step("Looking for photographs", 0, 1)
     listing = source.list_photographs(step)
-    parameters = (tag_file.to_dict() if tag_file else {}) | kinds.to_dict()
+    parameters = (set_fields(vars(tag_file)) if tag_file else {}) | kinds.to_dict()
     with database.run("scan", parameters) as run:
         result = _Scanner(database, run, source, listing, kinds).scan(tag_file, step)
         store_kind_settings(database, kinds)
@@ -149,10 +139,9 @@ class _Scanner:
             raw_of=listing.raw_of,
             unread_raw=listing.unread_raw,
         )
-        self.known = _known_photographs(database)
+        self.known = {photo.path: photo for photo in _read_known(database)}
         self.options = ReadingOptions(Writes(database).parents(), kinds)
         self.has_other_kinds = kinds != read_kind_settings(database)
-        self.former_tag_file = str(database.settings.get("tag_file", ""))
         self.file_tags: FileTags | None = None  # stored with each photograph
         self._retagged: set[str] = set()
         self._held: list[Reading] = []  # until all contents are known
@@ -257,15 +246,17 @@ class _Scanner:
             if photograph.path != reading.listed.path:
                 follow_writes(self.database, photograph.id, reading.listed.path)
 
-    def _vacant_photographs(self, left: set[int]) -> dict[int, list[_Vacant]]:
+    def _vacant_photographs(self, left: set[int]) -> dict[int | None, list[_Known]]:
         """Return the photographs that are not at their paths any more, by content."""
-        vacant: dict[int, list[_Vacant]] = {}
-        for photograph in map(_Vacant._make, self.database.rows(_WITH_CONTENT)):
-            if photograph.is_gone or photograph.id in left or self._is_missing(photograph.path):
-                vacant.setdefault(photograph.content, []).append(photograph)
+        vacant: dict[int | None, list[_Known]] = {}
+        for photo in _read_known(self.database):
+            if photo.is_gone or photo.id in left or self._is_missing(photo.path):
+                vacant.setdefault(photo.content, []).append(photo)
         return vacant
 
-    def _take_match(self, vacant: dict[int, list[_Vacant]], reading: Reading) -> _Vacant | None:
+    def _take_match(
+        self, vacant: dict[int | None, list[_Known]], reading: Reading
+    ) -> _Known | None:
         """Take the photograph that is at a path now out of the vacant ones, by its content.
 
         The content may also be that from before or after tagkin wrote into the photograph.
@@ -280,11 +271,12 @@ class _Scanner:
         vacant[best.content].remove(best)
         return best
 
-    def _store_match(self, photograph: _Vacant, reading: Reading) -> None:
-        path, content = reading.listed.path, _add_content(self.database, reading.digest or "")
-        if content != photograph.content:  # tagkin wrote into it
-            carry_decisions(self.database, photograph.content, content)
-            end_former_removals(self.database, self.run.id, photograph.content, content)
+    def _store_match(self, photograph: _Known, reading: Reading) -> None:
+        path, former = reading.listed.path, photograph.content
+        content = add_content(self.database, bytes.fromhex(reading.digest or ""))
+        if former is not None and former != content:  # tagkin wrote into it
+            carry_decisions(self.database, former, content)
+            end_former_removals(self.database, self.run.id, former, content)
         if photograph.path != path:
             self.result.moved.append((photograph.path, path))
         else:
@@ -306,7 +298,7 @@ class _Scanner:
         if known is None or known.id in self._moved or is_copy:
             self._add(reading, is_copy=is_copy)
             return
-        new = _add_content(self.database, digest)
+        new = add_content(self.database, bytes.fromhex(digest))
         (self.result.added if known.is_gone else self.result.edited).append(path)
         former = known.content if content is None else None
         if former is not None:
@@ -318,7 +310,7 @@ class _Scanner:
         path, content = reading.listed.path, None
         (self.result.copied if is_copy else self.result.added).append(path)
         if reading.digest is not None:
-            content = _add_content(self.database, reading.digest)
+            content = add_content(self.database, bytes.fromhex(reading.digest))
         number = self.database.execute(
             "INSERT INTO photographs (path, content, size, mtime, inode, added) "
             "VALUES (CAST(? AS TEXT), ?, 0, 0, 0, ?)",
@@ -355,10 +347,11 @@ class _Scanner:
         if reading.lists is None:
             return
         taken, *texts, rating = reading.shot
+        when = None if taken is None else taken.isoformat()
         self.database.execute(
             "UPDATE photographs SET taken = ?, camera = ?, serial = ?, lens = ?, rating = ? "
             "WHERE id = ?",
-            (taken and taken.isoformat(), *(text or None for text in texts), rating, photograph),
+            (when, *(str(text) or None for text in texts), rating, photograph),
         )
         lists = reading.lists
         if self.file_tags is not None:
@@ -366,14 +359,10 @@ class _Scanner:
         known = self.known.get(listed.path)
         is_same = photograph not in self._moved or (known is not None and known.id == photograph)
         owner = FileOwner(photograph, removed_from or content, is_same)
-        is_retagged = store_lists(self.database, self.run.id, owner, lists, self._is_read_now)
+        is_retagged = store_lists(self.database, self.run.id, owner, lists)
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
         replace_other_tags(self.database, photograph, reading.others)
-
-    def _is_read_now(self, file: str) -> bool:
-        """Whether tags in a file are stored with their photograph."""
-        return not file or file != self.former_tag_file or self.file_tags is not None
 
     def _is_likely_tagged(self, listed: Listed) -> bool:
         """Whether a photograph is in the tag file, or has a sidecar; learning starts with these."""
@@ -425,16 +414,16 @@ class _Scanner:
             )
 
 
-def _known_photographs(database: Database) -> dict[str, _Known]:
-    """Return the photograph at each path, or the last one that was there."""
+def _read_known(database: Database) -> list[_Known]:
+    """Return all photographs; of those with the same path, the one that is or was there last."""
     rows = database.rows(
         "SELECT path, id, content, size, mtime, inode, beside, gone IS NOT NULL FROM photographs "
         "ORDER BY gone IS NULL, gone"
     )
-    return {
-        path: _Known(id, content, State(size, mtime, inode), beside, bool(gone))
-        for path, id, content, size, mtime, inode, beside, gone in rows
-    }
+    return [
+        _Known(path, id, content, State(*state), beside, bool(gone))
+        for path, id, content, *state, beside, gone in rows
+    ]
 
 
 def _find_content(database: Database, digest: str) -> int | None:
@@ -442,12 +431,3 @@ def _find_content(database: Database, digest: str) -> int | None:
     query = "SELECT id FROM contents WHERE digest = ?"
     content: int | None = database.value(query, (bytes.fromhex(digest),))
     return content
-
-
-def _add_content(database: Database, digest: str) -> int:
-    """Return the number of a content, added if needed."""
-    content = _find_content(database, digest)
-    if content is not None:
-        return content
-    query = "INSERT INTO contents (digest) VALUES (?)"
-    return database.execute(query, (bytes.fromhex(digest),))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REMOVED, end_removal, store_removal
+from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.tag_records import Places, replace_places, tag_number
 from tagkin.catalogue.target_paths import target_path
 from tagkin.collection.keywords import read_file_lists
@@ -51,8 +51,8 @@ class ListsRead(NamedTuple):
     """By the end of the name of the file; see `end_of_name`."""
     unsure: Collection[str] = ()
     """The files whose lists may have more words than were read."""
-    named: Places = MappingProxyType({})
-    """The tags that a tag file has for the photograph."""
+    named: Places | None = None
+    """The tags that a tag file has for the photograph; None if it was not read."""
 
 
 class FileOwner(NamedTuple):
@@ -101,20 +101,18 @@ def store_lists(
     run: int,
     photo: FileOwner,
     read: ListsRead,
-    was_read: Callable[[str], bool],
 ) -> bool:
     """Merge the lists of a photograph, and store its tags; return whether they changed.
 
-    Removals belong to `run`. `was_read` tells whether the tags in a file, from the root, are
-    replaced.
+    Removals belong to `run`.
     """
     seen = read_seen(database, photo.id)
     files = _with_unread(read, seen)
     merged = merge_lists(files, seen, is_same=photo.is_same)
     places = _store(database, photo.id, files, merged)
-    for tag, others in read.named.items():
+    for tag, others in (read.named or {}).items():
         places.setdefault(tag, []).extend(others)
-    is_retagged = replace_places(database, photo.id, places, was_read)
+    is_retagged = _replace_places(database, photo.id, places, read.named is not None)
     # a killed undo changed the lists, not a person; the next undo finishes it
     query = "SELECT 1 FROM writes WHERE photograph = ? AND is_undoing"
     is_undoing = database.row(query, (photo.id,)) is not None
@@ -144,10 +142,6 @@ def _origin(removal: Removal) -> str:
     return f"{names}, inside the photograph" if is_inside else names
 
 
-def _path_of_photograph(database: Database, photograph: int) -> str:
-    return str(database.value("SELECT path FROM photographs WHERE id = ?", (photograph,)))
-
-
 def _store(
     database: Database,
     photograph: int,
@@ -155,7 +149,7 @@ def _store(
     merged: MergedTags,
 ) -> dict[str, list[tuple[str, str]]]:
     """Store lists as last seen; return the places of the tags."""
-    path = _path_of_photograph(database, photograph)
+    path = path_of(database, photograph) or ""
     if any(files.values()):
         text = json.dumps(files, separators=(",", ":"))
         database.execute(
@@ -189,7 +183,7 @@ def store_own_change(database: Database, photographs: Iterable[int], file: str) 
         return
     with database.transaction():
         for photograph in photographs:
-            own = _path_of_photograph(database, photograph)
+            own = path_of(database, photograph) or ""
             store_own_lists(database, photograph, end_of_name(file, own), read)
 
 
@@ -205,8 +199,15 @@ def store_own_lists(
     files |= {} if lists is None else {end: lists}
     merged = _without_removed(database, photograph, merge_lists(files, seen, is_ours=True))
     places = _store(database, photograph, files, merged)
-    tag_file = database.settings.get("tag_file")
-    replace_places(database, photograph, places, lambda f: not f or f != tag_file)
+    _replace_places(database, photograph, places, False)
+
+
+def _replace_places(
+    database: Database, photograph: int, places: Places, has_tag_file: bool
+) -> bool:
+    """Store the tags of a photograph; unless it was read, those of the tag file stay."""
+    tag_file = None if has_tag_file else database.settings.get("tag_file")
+    return replace_places(database, photograph, places, lambda f: not f or f != tag_file)
 
 
 def _without_removed(database: Database, photograph: int, merged: MergedTags) -> MergedTags:

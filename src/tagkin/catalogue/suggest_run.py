@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
-from tagkin.catalogue.database import Database, Run
+from tagkin.catalogue.database import Database, Run, set_fields
 from tagkin.catalogue.photographs import TaggedContent
 from tagkin.catalogue.suggestions import Suggested, Suggestions
 from tagkin.images import Failure
@@ -62,7 +62,7 @@ class SuggestOptions:
         plain: dict[str, object] = asdict(self)
         if self.vocabulary is not None:
             plain["vocabulary"] = len(self.vocabulary)
-        return {name: v for name, v in plain.items() if v is not None and v is not False}
+        return set_fields(plain)
 
 
 class Steps(NamedTuple):

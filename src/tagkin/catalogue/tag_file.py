@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.catalogue.database import LISTED, Database, as_list
+from tagkin.catalogue.database import LISTED, Database, as_list, set_fields
 from tagkin.catalogue.file_reading import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, replace_places
 from tagkin.collection.matching import match_table
@@ -26,10 +26,6 @@ class TagFile:
     tags: str | None = None
     """A path, from the root if it is relative, or "embedded"."""
     column: str | None = None
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields that have a value."""
-        return {name: value for name, value in asdict(self).items() if value}
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ def read_tag_file(
         return None
     table = TagTable([], []) if file is None else _read_table(file, wanted)
     tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
-    new_settings = {"tag_file": name, "tag_state": state, **wanted.to_dict()}
+    new_settings = {"tag_file": name, "tag_state": state, **set_fields(vars(wanted))}
     return FileTags(name, former, tags, absent, table.synonyms, new_settings)
 
 
@@ -98,7 +94,9 @@ def store_tag_file(database: Database, file: FileTags) -> list[str]:
         (as_list(files),),
     )
     with database.transaction():
-        ids = dict(database.rows("SELECT path, id FROM photographs WHERE gone IS NULL"))
+        ids: dict[str, int] = dict(
+            database.rows("SELECT path, id FROM photographs WHERE gone IS NULL")
+        )
         for path in sorted({*former, *file.tags}):
             if path in ids and replace_places(
                 database, ids[path], file.places_of(path), lambda other: other in files

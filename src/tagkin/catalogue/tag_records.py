@@ -13,6 +13,7 @@ from tagkin.labels import normalize_tag
 
 __all__ = [
     "IN_FILES",
+    "SPELLED_IN_FILES",
     "Places",
     "check_tag",
     "forget_tag",
@@ -29,6 +30,11 @@ IN_FILES = (
     "WHERE p.content = {} AND f.tag = {})"
 )
 """SQL: files of a content have a tag."""
+SPELLED_IN_FILES = (
+    "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
+    "ON o.id = f.tag WHERE p.content = {} AND o.key = {})"
+)
+"""SQL: files of a content have a tag in some spelling, by its key."""
 _NOT_IN_XML = "\ufffe\uffff"
 
 

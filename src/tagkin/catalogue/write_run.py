@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from tagkin.catalogue.database import Database, Row
+from tagkin.catalogue.database import Database, Row, set_fields
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
@@ -118,7 +118,8 @@ def write_tags(
     pending += [photo for photo in half_done if len(writer.plan_files(photo)) > 1]
     if not pending:
         return result
-    with database.run("write", filters.to_dict() | options.to_dict()) as run, writer:
+    chosen = {**options._asdict(), "selection": set_fields(vars(options.selection))}
+    with database.run("write", set_fields(vars(filters) | chosen)) as run, writer:
         result.run = run.id
         for i, photo in enumerate(pending):
             step("Writing tags", i, len(pending))
@@ -384,8 +385,7 @@ class FolderWriter:
                 query = "SELECT content FROM photographs WHERE id = ?"
                 content = self.database.value(query, (photo.photograph,))
                 owner = FileOwner(photo.photograph, content)
-                tag_file = self.database.settings.get("tag_file")
-                store_lists(self.database, run, owner, lists, lambda f: not f or f != tag_file)
+                store_lists(self.database, run, owner, lists)
 
     def _known_tags(self, photograph: int) -> list[str]:
         """Return the tags in the files of a photograph that were not rejected."""
@@ -437,7 +437,7 @@ class _FileRecord:
     def end(self, state: str, note: str | None = None) -> None:
         """Mark the planned write, if there is one."""
         if self.number is not None:
-            Writes(self.database).end(self.number, state, note)
+            Writes(self.database).update(self.number, state=state, note=note)
             self.number = None
 
 
