@@ -53,11 +53,9 @@ The modules, in the order in which a collection needs them:
 | `written_files` | where the files of past writes are now; writes of killed runs |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
-| `runs` | the history, and how fast a person answers |
-| `run_texts` | what runs did, in words |
+| `runs` | the history, in words too, and how fast a person answers |
 | **exchange** | |
 | `exchange` | export and import |
-| `exchange_fields` | the lines of an export, with a check for each field |
 """
 
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan

@@ -1,18 +1,35 @@
-"""The history: every run with its time, parameters, model and outcome; the pace of a review."""
+"""The history: runs with their times, parameters and outcomes, also in words; a review's pace."""
 
 from __future__ import annotations
 
 import datetime
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import read_json
-from tagkin.catalogue.database import LISTED, Part, Row, as_list
+from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.errors import NotFound
+from tagkin.wording import changes_text, count, quote_tags
 
-__all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
+if TYPE_CHECKING:
+    from tagkin.catalogue.source import FileWrite
+    from tagkin.catalogue.undo import UndoResult
+    from tagkin.catalogue.write_run import WriteRun
+
+__all__ = [
+    "DECIDING",
+    "STANDING_EDIT",
+    "DecisionCounts",
+    "PastRun",
+    "Runs",
+    "describe_run",
+    "describe_undo",
+    "describe_write",
+    "places_text",
+]
 
 _SELECT = (
     "SELECT r.id, r.what, r.started_at, r.ended_at, r.model, r.parameters, r.outcome, r.undoes, "
@@ -67,18 +84,15 @@ class Runs(Part):
 
     def history(self, n: int | None = None, *, what: str | None = None) -> list[PastRun]:
         """Return the last n runs, or all, latest first; with `what`, only runs of that command."""
-        rows = self._db.rows(
-            f"{_SELECT} WHERE r.what = coalesce(?, r.what) ORDER BY r.id DESC LIMIT ?",
-            (what, -1 if n is None else n),
-        )
-        return list(map(_past_run, rows))
+        limit = -1 if n is None else n
+        return self._select("r.what = coalesce(?, r.what) ORDER BY r.id DESC LIMIT ?", what, limit)
 
     def get(self, number: int) -> PastRun:
         """Return a run by its number."""
-        row = self._db.row(f"{_SELECT} WHERE r.id = ?", (number,))
-        if row is None:
+        runs = self._select("r.id = ?", number)
+        if not runs:
             raise NotFound(f"There is no run {number}. `tagkin history` lists runs.")
-        return _past_run(row)
+        return runs[0]
 
     def last_undoable(self) -> PastRun | None:
         """Return the last run that can be undone, or None.
@@ -86,16 +100,17 @@ class Runs(Part):
         It has decisions or writes that still apply, edited tags, or declared tags incomplete.
         Writes that an undo did not find are left to an undo of their run by its number.
         """
-        row = self._db.row(
-            f"{_SELECT} WHERE EXISTS "
-            "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned') "
-            "AND NOT w.was_missed) "
-            f"OR {DECIDING} AND EXISTS "
-            "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
+        runs = self._select(
+            "EXISTS (SELECT 1 FROM writes w WHERE w.run = r.id "
+            "AND w.state IN ('done', 'planned') AND NOT w.was_missed) "
+            f"OR {DECIDING} AND EXISTS (SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
             f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"
         )
-        runs = self.list_standing("incomplete")[-1:] + ([] if row is None else [_past_run(row)])
+        runs += self.list_standing("incomplete")[-1:]
         return max(runs, key=lambda run: run.id, default=None)
+
+    def _select(self, condition: str, *values: SqlValue) -> list[PastRun]:
+        return list(map(_past_run, self._db.rows(f"{_SELECT} WHERE {condition}", values)))
 
     def list_standing_edits(self, runs: Sequence[int]) -> set[int]:
         """Return the runs that edited tags and were not undone."""
@@ -104,18 +119,13 @@ class Runs(Part):
 
     def list_standing(self, what: str) -> list[PastRun]:
         """Return the runs of a command that ended and were not undone, latest last."""
-        rows = self._db.rows(
-            f"{_SELECT} WHERE r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id", (what,)
-        )
-        return [run for run in map(_past_run, rows) if run.undone_by is None]
+        runs = self._select("r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id", what)
+        return [run for run in runs if run.undone_by is None]
 
     def last_ended(self, what: str) -> PastRun | None:
         """Return the last run of a command that ended, or None."""
-        row = self._db.row(
-            f"{_SELECT} WHERE r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id DESC LIMIT 1",
-            (what,),
-        )
-        return None if row is None else _past_run(row)
+        condition = "r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id DESC LIMIT 1"
+        return next(iter(self._select(condition, what)), None)
 
     def last_training(self) -> int:
         """Return the number of the last training that ended; 0 if there is none."""
@@ -174,3 +184,99 @@ def _weighted_median(steps: Sequence[tuple[float, int]]) -> float | None:
     steps = sorted(steps)
     seen = itertools.accumulate(weight for _, weight in steps)
     return next(value for (value, _), so_far in zip(steps, seen, strict=True) if 2 * so_far >= n)
+
+
+# --- in words ----------------------------------------------------------------------------
+
+_NAMED = 3  # tags
+_UNDONE = (
+    ("to restore", "file", "restore {}"),
+    ("to remove", "file", "remove {} that it made"),
+    ("restored", "file", "restored {} byte for byte"),
+    ("removed", "file", "removed {} that it had made"),
+    ("untagged", "file", "undid its changes in {} that somebody changed since"),
+    ("tags removed", "photograph", "removed its tags from {}"),
+    ("already", "file", "found {} as before"),
+)
+
+
+def describe_run(run: PastRun, decided: DecisionCounts | None) -> str:
+    """Describe what a run did, for example ``accepted 3 tags on 2 photographs``.
+
+    Parameters
+    ----------
+    run : PastRun
+        A run that ended.
+    decided : DecisionCounts or None
+        Its decisions.
+    """
+
+    def n(name: str) -> int:
+        value = run.outcome.get(name)
+        return value if isinstance(value, int) else 0
+
+    value = run.parameters.get("tags")
+    tags = quote_tags(value if isinstance(value, list) else [], _NAMED)
+    match run.what:
+        case "scan":
+            changes = changes_text({name: n(name) for name in run.outcome}) or "no change"
+            return f"scanned {count(n('photographs'), 'photograph')}: {changes}"
+        case "train":
+            return f"learned {count(n('tags'), 'tag')} from {count(n('photographs'), 'photograph')}"
+        case "suggest":
+            photographs = count(n("with_suggestions"), "photograph")
+            return f"suggested {count(n('suggestions'), 'tag')} for {photographs}"
+        case "accept" | "reject" | "review" if decided is not None:
+            verdicts = {"accepted": decided.n_accepted, "rejected": decided.n_rejected}
+            done = [f"{verb} {count(n, 'tag')}" for verb, n in verdicts.items() if n]
+            return f"{' and '.join(done)} on {count(decided.n_photographs, 'photograph')}"
+        case "finish" if "photographs" in run.outcome:
+            rejected = count(n("decisions"), "suggestion")
+            return f"finished {count(n('photographs'), 'photograph')}, and rejected {rejected}"
+        case "finish":
+            return f"finished {tags}: rejected on {count(n('decisions'), 'photograph')}"
+        case "incomplete":
+            folder = run.parameters.get("folder") or "the whole collection"
+            return f"declared incomplete: the tags in {folder}"
+        case "write":
+            failed = f"; {count(n('failures'), 'file')} failed" if n("failures") else ""
+            removed = f", removed {count(n('removed'), 'tag')}" if n("removed") else ""
+            wrote = f"wrote {count(n('tags'), 'tag')} into {count(n('files'), 'file')}"
+            return f"{wrote}{removed}{failed}"
+        case "undo":
+            return f"undid run {run.undoes}"
+        case "tags rename":
+            return f"renamed {tags} to {quote_tags([str(run.parameters['into'])])}"
+        case "tags merge":
+            return f"merged {tags} into {quote_tags([str(run.parameters['into'])])}"
+        case "tags forget":
+            return f"forgot {tags}"
+        case "tags hide":
+            return f"hid {tags}"
+        case "tags restore":
+            return f"restored {tags}"
+    return run.what
+
+
+def describe_write(result: WriteRun) -> str:
+    """Count written tags and files, for example ``12 tags into 3 sidecars, 1 of them new``."""
+    files = [file for file in result.files if file.tags and file.state != "there"]
+    if not files:
+        return ""
+    n_new = sum(file.is_new for file in files)
+    new = f", {'all' if n_new == len(files) else f'{n_new:,}'} of them new" if n_new else ""
+    return f"{count(result.n_tags, 'tag')} into {places_text(files)}{new}"
+
+
+def describe_undo(result: UndoResult) -> str:
+    """Count what happened to files, for example ``restored 2 files byte for byte``."""
+    n = Counter(file.how for file in result.files)
+    parts = [text.format(count(n[how], what)) for how, what, text in _UNDONE if n[how]]
+    return " and ".join(parts) or "nothing was left of its changes"
+
+
+def places_text(files: Sequence[FileWrite]) -> str:
+    """Count files, for example ``2 photographs and 1 sidecar``."""
+    n_embedded = sum(file.is_embedded for file in files)
+    counts = {"photograph": n_embedded, "sidecar": len(files) - n_embedded}
+    return " and ".join(count(n, kind) for kind, n in counts.items() if n)

@@ -34,7 +34,7 @@ from tagkin.catalogue.other_tags import (
     store_kind_settings,
 )
 from tagkin.catalogue.photographs import add_content
-from tagkin.catalogue.seen_lists import FileOwner, store_lists
+from tagkin.catalogue.seen_lists import store_lists
 from tagkin.catalogue.source import Source
 from tagkin.catalogue.tag_file import (
     FileTags,
@@ -156,17 +156,13 @@ class _Scanner:
             begin_tag_file(self.database, file_tags)
             self.file_tags = file_tags
         new.sort(key=lambda listed: not self._is_likely_tagged(listed))
-        for photographs, with_content, store in (
-            (beside, False, self._store_known),
-            (changed, True, self._store_known),
-            (new, True, self._store_new),
-        ):
+        for photographs, with_content in ((beside, False), (changed, True), (new, True)):
             read = partial(self.source.read, with_content=with_content, options=self.options)
             for batch in read_batches(photographs, read):
                 with self.database.transaction():
                     self.written_into = photographs_written_into(self.database)
                     for reading in batch:
-                        store(reading)
+                        self._store(reading)
                 done += len(batch)
                 step("Reading photographs", done, total)
         if self._held:
@@ -199,26 +195,24 @@ class _Scanner:
 
     # --- storing -------------------------------------------------------------------------
 
-    def _store_new(self, reading: Reading) -> None:
-        """Store a new path, unless its content may have come from another path."""
-        if reading.digest is not None:
-            is_known = _find_content(self.database, reading.digest) is not None
-            if is_known or reading.digest in self.written_into:
+    def _store(self, reading: Reading) -> None:
+        """Store a photograph, unless its content may have come from another path."""
+        path, digest = reading.listed.path, reading.digest
+        known = self.known.get(path)
+        content = None if known is None else known.content
+        if digest is not None:
+            content, former = _find_content(self.database, digest), content
+            may_be_another = content is None or content != former
+            if known is None:
+                may_be_another = content is not None or digest in self.written_into
+            if may_be_another:
                 self._held.append(reading)
                 return
-        self._add(reading)
-
-    def _store_known(self, reading: Reading) -> None:
-        """Store a known path, unless it has another content now."""
-        known = self.known[reading.listed.path]
-        content = known.content
-        if reading.digest is not None:
-            content = _find_content(self.database, reading.digest)
-            if content is None or content != known.content:
-                self._held.append(reading)
-                return
+        if known is None:
+            self._add(reading)
+            return
         if known.is_gone:
-            self.result.added.append(reading.listed.path)
+            self.result.added.append(path)
         self._store_state(known.id, content, reading)
 
     def _match(self) -> None:
@@ -358,8 +352,14 @@ class _Scanner:
             lists = lists._replace(named=self.file_tags.places_of(listed.path))
         known = self.known.get(listed.path)
         is_same = photograph not in self._moved or (known is not None and known.id == photograph)
-        owner = FileOwner(photograph, removed_from or content, is_same)
-        is_retagged = store_lists(self.database, self.run.id, owner, lists)
+        is_retagged = store_lists(
+            self.database,
+            self.run.id,
+            photograph,
+            lists,
+            removed_from=removed_from,
+            is_same=is_same,
+        )
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
         replace_other_tags(self.database, photograph, reading.others)

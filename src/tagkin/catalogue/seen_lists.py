@@ -32,7 +32,6 @@ from tagkin.collection.tag_lists import (
 from tagkin.errors import SidecarError, UnreadableImage
 
 __all__ = [
-    "FileOwner",
     "ListsRead",
     "SeenTags",
     "end_of_name",
@@ -53,16 +52,6 @@ class ListsRead(NamedTuple):
     """The files whose lists may have more words than were read."""
     named: Places | None = None
     """The tags that a tag file has for the photograph; None if it was not read."""
-
-
-class FileOwner(NamedTuple):
-    """A photograph whose files were read."""
-
-    id: int
-    content: int | None
-    """The content that removals are about; None if it could not be read."""
-    is_same: bool = True
-    """Whether its files are surely the same files as before."""
 
 
 def end_of_name(file: str, photograph: str) -> str:
@@ -99,29 +88,42 @@ def read_seen(database: Database, photograph: int) -> Seen | None:
 def store_lists(
     database: Database,
     run: int,
-    photo: FileOwner,
+    photograph: int,
     read: ListsRead,
+    *,
+    removed_from: int | None = None,
+    is_same: bool = True,
 ) -> bool:
     """Merge the lists of a photograph, and store its tags; return whether they changed.
 
-    Removals belong to `run`.
+    Parameters
+    ----------
+    run : int
+        The run to which removals belong.
+    removed_from : int, optional
+        The content that removals are about. Default: that of the photograph.
+    is_same : bool, default True
+        Whether its files are surely the same files as before.
     """
-    seen = read_seen(database, photo.id)
+    seen = read_seen(database, photograph)
     files = _with_unread(read, seen)
-    merged = merge_lists(files, seen, is_same=photo.is_same)
-    places = _store(database, photo.id, files, merged)
+    merged = merge_lists(files, seen, is_same=is_same)
+    places = _store(database, photograph, files, merged)
     for tag, others in (read.named or {}).items():
         places.setdefault(tag, []).extend(others)
-    is_retagged = _replace_places(database, photo.id, places, read.named is not None)
+    is_retagged = _replace_places(database, photograph, places, read.named is not None)
     # a killed undo changed the lists, not a person; the next undo finishes it
     query = "SELECT 1 FROM writes WHERE photograph = ? AND is_undoing"
-    is_undoing = database.row(query, (photo.id,)) is not None
-    if photo.content is not None and not is_undoing:
+    is_undoing = database.row(query, (photograph,)) is not None
+    content = removed_from or database.value(
+        "SELECT content FROM photographs WHERE id = ?", (photograph,)
+    )
+    if content is not None and not is_undoing:
         for removal in merged.removed:
-            pair = photo.content, tag_number(database, removal.tag)
+            pair = content, tag_number(database, removal.tag)
             store_removal(database, run, pair, _origin(removal))
         for tag in merged.added:
-            end_removal(database, run, (photo.content, tag_number(database, tag)))
+            end_removal(database, run, (content, tag_number(database, tag)))
     return is_retagged
 
 

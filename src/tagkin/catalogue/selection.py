@@ -88,14 +88,11 @@ class Selected:
     def __init__(self, photographs: np.ndarray, contents: np.ndarray):
         self.numbers = photographs
         """Numbers of photographs, ascending."""
-        self._has = np.zeros(int(contents.max(initial=0)) + 1, bool)
-        self._has[contents[contents >= 0]] = True
+        self._contents = contents[contents >= 0]
 
     def has(self, contents: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return whether each content has a selected photograph, as an array."""
-        numbers = np.asarray(contents, dtype=np.int64)
-        known = numbers < len(self._has)
-        return known & self._has[np.where(known, numbers, 0)]
+        return np.isin(np.asarray(contents, np.int64), self._contents, kind="table")
 
 
 _Value = str | int | None
@@ -205,10 +202,10 @@ class PhotographIndex:
     def _tagged(self, database: Database, tag: int) -> np.ndarray:
         if tag > FIRST_OTHER:
             query = "SELECT photograph FROM other_found WHERE tag = ?"
-            return _isin(self._ids, _numbers(database, query, tag))
+            return np.isin(self._ids, _numbers(database, query, tag))
         accepted = "SELECT content FROM decisions WHERE tag = ? AND verdict = 1 AND holds"
         in_files = "SELECT photograph FROM found WHERE tag = ?"
-        return self._among_contents(database, accepted, tag) | _isin(
+        return self._among_contents(database, accepted, tag) | np.isin(
             self._ids, _numbers(database, in_files, tag)
         )
 
@@ -217,7 +214,7 @@ class PhotographIndex:
         query = _SUGGESTED_FOR if what == "suggest" else _DECIDED_ON
         mask = (self._added == run) | self._among_contents(database, query, run)
         written = _numbers(database, "SELECT photograph FROM writes WHERE run = ?", run)
-        return mask | _isin(self._ids, written)
+        return mask | np.isin(self._ids, written)
 
     def _among_contents(self, database: Database, query: str, *values: int) -> np.ndarray:
         """Return whether a query returns the content of each photograph.
@@ -229,7 +226,7 @@ class PhotographIndex:
             self._answers = last, {}
         answers = self._answers[1]
         if (query, *values) not in answers:
-            answers[query, *values] = _isin(self._contents, _numbers(database, query, *values))
+            answers[query, *values] = np.isin(self._contents, _numbers(database, query, *values))
         return answers[query, *values]
 
     # --- counts of runs and tags ---------------------------------------------------------
@@ -254,7 +251,7 @@ class PhotographIndex:
         )
         pairs = np.unique(np.concatenate([self._found, accepted]))
         photographs, tags_of = np.divmod(pairs, _PAIRS)
-        counts = np.bincount(tags_of[_isin(photographs, self._ids[mask])])
+        counts = np.bincount(tags_of[np.isin(photographs, self._ids[mask], kind="table")])
         tags = database.rows("SELECT id, name FROM tags WHERE NOT forgotten")
         named = [(t, name, int(counts[t])) for t, name in tags if t < len(counts) and counts[t]]
         return sorted(named, key=lambda tag: (-tag[2], tag[1]))[:_N_VALUES]
@@ -275,14 +272,6 @@ def _pairs(database: Database, query: str) -> np.ndarray:
     """Return pairs of numbers, each as one number."""
     rows = database.rows(query)
     return np.fromiter((first * _PAIRS + second for first, second in rows), np.int64, len(rows))
-
-
-def _isin(numbers: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Return whether each number is among others, all of them small and not negative or -1."""
-    has = np.zeros(int(max(numbers.max(initial=0), among.max(initial=0))) + 2, bool)
-    has[among] = True
-    has[-1] = False
-    return has[numbers]
 
 
 def _encode(values: Iterable[_Value]) -> _Column:

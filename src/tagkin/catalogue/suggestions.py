@@ -108,6 +108,10 @@ class ReviewProgress:
     n_rejected: int
 
 
+_BAND = (
+    "min(CAST(10 * d.confidence AS INTEGER), 9), count(*), total((d.verdict > 0) - d.confidence)"
+)
+_IS_ANSWER = f"d.holds AND d.tag IS NOT NULL AND d.confidence IS NOT NULL AND NOT {IN_BULK}"
 _IS_MISSING = f"coalesce(c.suggested, -1) < ? AND {HAS_FILE.format('c.id')}"
 
 
@@ -207,29 +211,18 @@ class Suggestions(Part):
         accepted in bulk is not an answer.
         """
         bands: dict[int, list[tuple[int, float, float]]] = {}
-        rows = self._db.rows(
-            "SELECT d.tag, min(CAST(10 * d.confidence AS INTEGER), 9), count(*), "
-            "total((d.verdict > 0) - d.confidence) FROM decisions d "
-            "WHERE d.run > ?1 AND d.suggested_by > ?1 AND d.holds AND d.tag IS NOT NULL "
-            f"AND d.confidence IS NOT NULL AND NOT {IN_BULK} GROUP BY 1, 2",
+        for tag, *band in self._db.rows(
+            f"SELECT d.tag, {_BAND} FROM decisions d WHERE d.run > ?1 AND d.suggested_by > ?1 "
+            f"AND {_IS_ANSWER} GROUP BY 1, 2",
             (Runs(self._db).last_training(),),
-        )
-        for tag, *band in rows:
+        ):
             bands.setdefault(tag, []).append(tuple(band))
         return bands
 
     def last_answers_in_bands(self, n: int = 10_000) -> list[tuple[int, float, float]]:
         """Return the last `n` answers to any model by band of their confidence, as above."""
-        return [
-            (band, n_answers, surplus)
-            for band, n_answers, surplus in self._db.rows(
-                "SELECT min(CAST(10 * confidence AS INTEGER), 9), count(*), "
-                "total((verdict > 0) - confidence) FROM (SELECT d.confidence, d.verdict "
-                "FROM decisions d WHERE d.holds AND d.tag IS NOT NULL AND d.confidence IS NOT NULL "
-                f"AND NOT {IN_BULK} ORDER BY d.id DESC LIMIT ?) GROUP BY 1",
-                (n,),
-            )
-        ]
+        answers = f"SELECT * FROM decisions d WHERE {_IS_ANSWER} ORDER BY d.id DESC LIMIT ?"
+        return self._db.rows(f"SELECT {_BAND} FROM ({answers}) d GROUP BY 1", (n,))
 
     def for_photograph(self, content: int) -> list[PhotographSuggestion]:
         """Return suggestions for a content, most confident first, with their kin."""

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from tagkin.catalogue.database import LISTED, Database, Part, Row, as_list
+from tagkin.catalogue.database import LISTED, Part, Row, as_list
 from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
 from tagkin.catalogue.tag_edits import record_edit
 from tagkin.catalogue.tag_records import (
@@ -246,9 +246,14 @@ class Tags(Part):
                 elif into is None:
                     forget_tag(self._db, number)
                 else:
-                    new = _number_of_own(self._db, into)
+                    # a tag under its own name, even if it was renamed or forgotten before
+                    own = "UPDATE tags SET same_as = NULL, forgotten = 0 WHERE name = ?"
+                    self._db.execute(own, (into,))
+                    new = tag_number(self._db, into)
                     if what == "rename":
-                        _stay_hidden(self._db, number, new)
+                        hidden = "(SELECT hidden FROM tags WHERE id = ?)"
+                        change = f"UPDATE tags SET hidden = {hidden} WHERE id = ?"
+                        self._db.execute(change, (number, new))
                     merge_tag(self._db, number, new)
             run.outcome |= {"found": plan.n_found, "decisions": plan.n_decisions}
         return replace(plan, run=run.id)
@@ -297,16 +302,3 @@ class Tags(Part):
 def _as_counts(row: Row) -> TagCounts:
     values = (*row[:-2], bool(row[-2]), bool(row[-1]))
     return TagCounts(*values)
-
-
-def _number_of_own(database: Database, name: str) -> int:
-    """Return the number of a tag under its own name, even if it was renamed or forgotten."""
-    database.execute("UPDATE tags SET same_as = NULL, forgotten = 0 WHERE name = ?", (name,))
-    return tag_number(database, name)
-
-
-def _stay_hidden(database: Database, tag: int, renamed: int) -> None:
-    database.execute(
-        "UPDATE tags SET hidden = (SELECT hidden FROM tags WHERE id = ?) WHERE id = ?",
-        (tag, renamed),
-    )

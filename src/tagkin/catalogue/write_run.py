@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +19,7 @@ from tagkin.catalogue.database import Database, Row, set_fields
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.seen_lists import FileOwner, seen_tags, store_lists, store_own_change
+from tagkin.catalogue.seen_lists import seen_tags, store_lists, store_own_change
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.source import FileWrite, Source, WriteOptions
 from tagkin.catalogue.tag_records import check_tag
@@ -223,7 +223,8 @@ class FolderWriter:
         self.naming = Naming(map(database.absolute, paths), options.convention)
         # embeds tags; without it, all tags go into sidecars
         self.exiftool = ExifTool() if options.embed else None
-        self._tidied: set[Path] = set()
+        # removes temporary files of killed writes; no other process writes meanwhile
+        self._tidy = cache(remove_scratch)
 
     def __enter__(self) -> Self:
         if self.exiftool is not None:
@@ -369,12 +370,6 @@ class FolderWriter:
             )
         return path
 
-    def _tidy(self, folder: Path) -> None:
-        """Remove temporary files of killed writes; no other process writes meanwhile."""
-        if folder not in self._tidied:
-            self._tidied.add(folder)
-            remove_scratch(folder)
-
     def _look_again(self, run: int, photo: ToWrite) -> None:
         """Merge the lists of a photograph, because other programs may have changed them."""
         file = self.database.absolute(photo.path)
@@ -382,10 +377,7 @@ class FolderWriter:
         with suppress(UnreadableImage):
             lists = read_lists(files, Writes(self.database).parents())
             with self.database.transaction():
-                query = "SELECT content FROM photographs WHERE id = ?"
-                content = self.database.value(query, (photo.photograph,))
-                owner = FileOwner(photo.photograph, content)
-                store_lists(self.database, run, owner, lists)
+                store_lists(self.database, run, photo.photograph, lists)
 
     def _known_tags(self, photograph: int) -> list[str]:
         """Return the tags in the files of a photograph that were not rejected."""

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from tagkin.catalogue import Catalogue, DecisionCounts, PastRun
-from tagkin.catalogue.run_texts import describe_run
+from tagkin.catalogue.runs import describe_run
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, NotFound
