@@ -2,10 +2,10 @@
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters, Suggested
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 
-from .suggested import OFFERED, content, offer
+from .suggested import OFFERED, content, new_suggestion, offer, store
 
 
 def number(catalogue, tag):
@@ -98,12 +98,12 @@ def test_kin_that_add_little_are_no_proof(catalogue):
 
     target = content(catalogue, "2024/d.jpg")
     offered = {
-        "half": Suggested("half", 0.9, kin(0.5), 0.1, 0.4),
-        "one of them": Suggested("one of them", 0.8, kin(0.0293), 0.9, 0.0707),
-        "by name": Suggested("by name", 0.7, kin(0.01), 0.99, 0.0),
+        "half": new_suggestion("half", 0.9, kin(0.5), 0.1, 0.4),
+        "one of them": new_suggestion("one of them", 0.8, kin(0.0293), 0.9, 0.0707),
+        "by name": new_suggestion("by name", 0.7, kin(0.01), 0.99, 0.0),
     }
     with catalogue.database.run("suggest") as run:
-        catalogue.suggestions.replace(run.id, [(target, list(offered.values()))])
+        store(catalogue, run.id, [(target, list(offered.values()))])
     explained = {tag.tag: tag for tag in catalogue.explain("2024/d.jpg").tags}
     shares = {
         name: [round(neighbor.share, 3) for neighbor in explained[name].kin] for name in offered

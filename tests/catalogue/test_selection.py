@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.catalogue import ACCEPTED, Catalogue, Filters, Suggested, open_for_scan
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters, open_for_scan
 from tagkin.catalogue.open_index import OpenIndex
 from tagkin.catalogue.selection import NONE, PhotographIndex, Selection
 from tagkin.errors import InvalidInput
+from tests.catalogue.suggested import new_suggestion
 
 CANON, PHONE = ("Canon", "Canon EOS 5D", "50mm"), ("Apple", "iPhone 12", None)
 # path: camera, time, stars in EXIF, tags
@@ -154,7 +155,10 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
     with catalogue.database.run("suggest") as run:
         catalogue.suggestions.replace(
             run.id,
-            [(c, [Suggested("x", 0.1 * i), Suggested("y", 0.5)]) for i, c in enumerate(contents)],
+            [
+                (c, [new_suggestion("x", 0.1 * i), new_suggestion("y", 0.5)])
+                for i, c in enumerate(contents)
+            ],
         )
     index, view = OpenIndex(catalogue.database), PhotographIndex(catalogue.database)
     assert view.count(catalogue.database, Selection()).counts["run"][0] == (str(run.id), 5)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tagkin.catalogue import Catalogue, Suggested
+from tagkin.catalogue import Catalogue
+from tests.catalogue.suggested import new_suggestion
 
 from .served import Served, serve
 from .window import Window
@@ -33,7 +34,7 @@ def refit(catalogue: Catalogue) -> None:
     contents = [c for (c,) in catalogue.database.rows("SELECT id FROM contents ORDER BY id")]
     with catalogue.database.run("suggest", model="e" * 64) as run:
         each = [
-            (content, [Suggested("beach" if i < 2 else "snow", 0.7, [])])
+            (content, [new_suggestion("beach" if i < 2 else "snow", 0.7, [])])
             for i, content in enumerate(contents)
         ]
         catalogue.suggestions.replace(run.id, each)

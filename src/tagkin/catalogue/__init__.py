@@ -53,7 +53,8 @@ The modules, in the order in which a collection needs them:
 | `written_files` | where the files of past writes are now; writes of killed runs |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
-| `runs` | the history, in words too, and how fast a person answers |
+| `runs` | the history, and how fast a person answers |
+| `run_texts` | what runs did, in words |
 | **exchange** | |
 | `exchange` | export and import |
 """
@@ -72,7 +73,7 @@ from tagkin.catalogue.runs import DecisionCounts, PastRun
 from tagkin.catalogue.scanner import Scan
 from tagkin.catalogue.status import Status
 from tagkin.catalogue.suggest_run import SuggestOptions, SuggestRun
-from tagkin.catalogue.suggestions import OpenSuggestion, StoredKin, Suggested
+from tagkin.catalogue.suggestions import OpenSuggestion, StoredKin
 from tagkin.catalogue.tags import TagCounts, TagsChanged
 from tagkin.catalogue.undo import UndoResult
 from tagkin.catalogue.write_run import WriteRun
@@ -98,7 +99,6 @@ __all__ = [
     "StoredKin",
     "SuggestOptions",
     "SuggestRun",
-    "Suggested",
     "TagCounts",
     "TagProvenance",
     "TaggedContent",

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.selection import Selected
-from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin
+from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin, number_kin
 from tagkin.catalogue.tag_records import tag_number
 
 if TYPE_CHECKING:
     from tagkin.annotator import Finding
 
-__all__ = ["Doubt", "Doubts", "NewDoubt"]
-
-
-class NewDoubt(NamedTuple):
-    """A doubt to store."""
-
-    content: int
-    tag: str
-    kind: str
-    """wrong or missing."""
-    confidence: float
-    kin: Sequence[tuple[int, float]]
+__all__ = ["Doubt", "Doubts"]
 
 
 class Doubt(NamedTuple):
@@ -46,17 +35,28 @@ class Doubt(NamedTuple):
 class Doubts(Part):
     """The doubts of a catalogue: ``catalogue.doubts``."""
 
-    def replace(self, run: int, doubts: Iterable[NewDoubt]) -> None:
-        """Replace all doubts by the doubts of a run."""
+    def replace(self, run: int, findings: Iterable[Finding], contents: Mapping[str, int]) -> int:
+        """Replace all doubts by the findings of an audit in a run; return how many were stored.
+
+        `contents` are the numbers of photographs by their files; others are omitted.
+        """
+        rows = [
+            (
+                contents[f.file],
+                tag_number(self._db, f.tag),
+                run,
+                f.kind,
+                f.confidence,
+                pack_evidence(number_kin(f.kin, contents)),
+            )
+            for f in findings
+            if f.file in contents
+        ]
         with self._db.transaction():
             self._db.execute("DELETE FROM doubts")
-            self._db.execute_many(
-                "INSERT OR IGNORE INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (content, tag_number(self._db, tag), run, kind, confidence, pack_evidence(kin))
-                    for content, tag, kind, confidence, kin in doubts
-                ],
-            )
+            statement = "INSERT OR IGNORE INTO doubts VALUES (?, ?, ?, ?, ?, ?)"
+            self._db.execute_many(statement, rows)
+        return len(rows)
 
     def list_open(
         self,

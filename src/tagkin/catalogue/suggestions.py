@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from tagkin.wording import is_by_name
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
-    from tagkin.annotator.suggestions import TagSuggestion
+    from tagkin.annotator.suggestions import Kin, TagSuggestion
 
 __all__ = [
     "PATH_OF_CONTENT",
@@ -26,9 +27,9 @@ __all__ = [
     "PhotographSuggestion",
     "ReviewProgress",
     "StoredKin",
-    "Suggested",
     "Suggestions",
     "locate_kin",
+    "number_kin",
     "select_kin",
 ]
 
@@ -38,18 +39,6 @@ PATH_OF_CONTENT = (
     "(SELECT min(path) FROM photographs p WHERE p.content = {}.content AND p.gone IS NULL)"
 )
 """SQL: the path of the content in a row of a table."""
-
-
-class Suggested(NamedTuple):
-    """A suggestion to store."""
-
-    tag: str
-    confidence: float
-    kin: Sequence[tuple[int, float]] = ()
-    """Contents that support it, with their shares of the support."""
-    name_share: float | None = None
-    readout_share: float | None = None
-    """See `tagkin.catalogue.columns.StoredEvidence`."""
 
 
 class OpenSuggestion(NamedTuple):
@@ -118,8 +107,15 @@ _IS_MISSING = f"coalesce(c.suggested, -1) < ? AND {HAS_FILE.format('c.id')}"
 class Suggestions(Part):
     """The open suggestions of a catalogue: ``catalogue.suggestions``."""
 
-    def replace(self, run: int, suggestions: Sequence[tuple[int, Sequence[Suggested]]]) -> int:
+    def replace(
+        self,
+        run: int,
+        suggestions: Sequence[tuple[int, Sequence[TagSuggestion]]],
+        contents: Mapping[str, int] = MappingProxyType({}),
+    ) -> int:
         """Replace the suggestions for contents by a run's suggestions; return how many were stored.
+
+        `contents` are the numbers of kin by their files; other kin are omitted.
 
         Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
         omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.
@@ -139,7 +135,13 @@ class Suggestions(Part):
                 )
                 omitted = never.union(known)
                 new = [
-                    (content, tag, run, float(s.confidence), _pack(s))
+                    (
+                        content,
+                        tag,
+                        run,
+                        float(s.confidence),
+                        pack_evidence(number_kin(s.kin, contents), s.name_share, s.readout_share),
+                    )
                     for tag, s in by_tag.items()
                     if tag not in omitted and None not in omitted  # None: it is finished
                 ]
@@ -324,8 +326,9 @@ class Suggestions(Part):
         )
 
 
-def _pack(suggestion: Suggested) -> bytes:
-    return pack_evidence(suggestion.kin, suggestion.name_share, suggestion.readout_share)
+def number_kin(kin: Iterable[Kin], contents: Mapping[str, int]) -> list[tuple[int, float]]:
+    """Return kin by their contents, with their shares; kin that are not among these are omitted."""
+    return [(contents[photo.file], photo.share) for photo in kin if photo.file in contents]
 
 
 def locate_kin(

@@ -286,11 +286,6 @@ class Writes(Part):
         """Return the writes to the files of a photograph that still apply."""
         return self._select("photograph = ? AND state IN ('planned', 'done')", (photograph,))
 
-    def runs_to_undo(self, runs: Sequence[int]) -> set[int]:
-        """Return the runs that have writes left to undo."""
-        query = f"SELECT run FROM writes WHERE run {LISTED} AND state IN ('done', 'planned')"
-        return set(self._db.column(query, (as_list(runs),)))
-
     def later_than(self, write: PastWrite) -> list[PastWrite]:
         """Return later writes to the same file that still apply."""
         condition = "file = CAST(? AS TEXT) AND id > ? AND state = 'done' ORDER BY id"

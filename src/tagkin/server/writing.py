@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tagkin.catalogue import Catalogue, UndoResult, WriteRun
-from tagkin.catalogue.runs import describe_undo, describe_write
+from tagkin.catalogue.run_texts import describe_undo, describe_write
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, TagkinError

@@ -79,7 +79,7 @@ def _describe(run: PastRun, decided: DecisionCounts | None) -> str:
     """Describe what a run did, whether it ended, and whether it was undone."""
     if run.ended_at is None:
         return f"{run.what}: not finished"
-    from tagkin.catalogue.runs import describe_run
+    from tagkin.catalogue.run_texts import describe_run
 
     text = describe_run(run, decided)
     filters = _write_filters(run)

@@ -111,7 +111,7 @@ def _show(catalogue: Catalogue, result: UndoResult) -> None:
 
 
 def _summarise(result: UndoResult, dry_run: bool) -> str:
-    from tagkin.catalogue.runs import describe_undo
+    from tagkin.catalogue.run_texts import describe_undo
 
     run = f"run {result.undoes.id} ({result.undoes.what})"
     if result.undoes.what == "write":

@@ -196,7 +196,7 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
 
 
 def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
-    from tagkin.catalogue.runs import describe_write, places_text
+    from tagkin.catalogue.run_texts import describe_write, places_text
 
     files = [file for file in result.files if file.state != "there"]
     if not files and not result.failures:
