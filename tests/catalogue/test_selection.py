@@ -197,3 +197,25 @@ def test_a_scan_that_reads_files_again_makes_the_index_stale(catalogue):
     catalogue.scan()
     assert not index.is_current(catalogue.database)
     assert paths(catalogue, camera="Canon EOS 5D") == ["2023/a.jpg", "2023/b.jpg"]
+
+
+def test_folders_and_series_are_all_counted_however_many(catalogue):
+    with catalogue.database.transaction():
+        for i in range(400):
+            number = catalogue.database.execute(
+                "INSERT INTO contents (id, digest, series) VALUES (?, ?, ?)",
+                (1000 + i, bytes([i % 256, i // 256]), 1000 + i),
+            )
+            catalogue.database.execute(
+                "INSERT INTO photographs (path, content, size, mtime, inode, added) "
+                "VALUES (?, ?, 0, 0, 0, 1)",
+                (f"many/{i:03}/a.jpg", number),
+            )
+    counts = (
+        PhotographIndex(catalogue.database)
+        .count(catalogue.database, Selection(series="1399"))
+        .counts
+    )
+    assert counts["series"] == [("any", 400), ("1399", 1), (NONE, 5)]
+    folders = PhotographIndex(catalogue.database).count(catalogue.database, Selection()).counts
+    assert len([name for name, _ in folders["folder"] if name.startswith("many/")]) == 400

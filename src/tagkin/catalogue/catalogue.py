@@ -383,8 +383,8 @@ def _was_moved_to(folder: Path, path: Path) -> bool:
             "SELECT path, size FROM photographs WHERE gone IS NULL ORDER BY id LIMIT ?",
             (_N_COMPARED,),
         )
-    files = [(folder / name, size) for name, size in rows]
-    n_same = sum(file.is_file() and file.stat().st_size == size for file, size in files)
+    files = [(os.path.join(folder, name), size) for name, size in rows]
+    n_same = sum(os.path.isfile(file) and os.path.getsize(file) == size for file, size in files)
     return 2 * n_same > len(rows)
 
 

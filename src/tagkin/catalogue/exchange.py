@@ -26,7 +26,7 @@ from tagkin.catalogue.tag_records import tag_number
 from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.target_paths import is_inside
 from tagkin.collection.levels import tidy
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput
 
 __all__ = ["Imported", "export_lines", "import_lines"]
 
@@ -315,7 +315,7 @@ class _Import:
                         self._declare_incomplete(folder)
                     case DecisionLine() as line:
                         self._prepare_decision(line)
-            except (InvalidInput, StorageError) as error:
+            except InvalidInput as error:
                 reason = str(error).rstrip(".")
                 raise InvalidInput(
                     f"Line {number} cannot be imported: {reason}. Nothing was imported."

@@ -167,9 +167,10 @@ class PhotographIndex:
         counts = np.bincount(codes, minlength=len(column.values)).tolist()
         for value, n in zip(column.values, counts, strict=True):
             sums.update(dict.fromkeys(_CHOICES[name](value), n))
-        return sorted(
-            (pair for pair in sums.items() if pair[1]), key=_ORDERS.get(name, _most_first)
-        )[:_N_VALUES]
+        left = [pair for pair in sums.items() if pair[1]]
+        if name in _ORDERS:
+            return sorted(left, key=_ORDERS[name])
+        return sorted(left, key=_most_first)[:_N_VALUES]
 
     # --- masks ---------------------------------------------------------------------------
 
@@ -350,5 +351,6 @@ _ORDERS: dict[str, Callable[[tuple[str, int]], Any]] = {
     "folder": itemgetter(0),
     "date": _latest_first,
     "rating": lambda count: _RATINGS.index(count[0]),
+    "series": _most_first,
 }
-"""The order of choices; the others begin with that of most photographs."""
+"""The order of choices. Other filters have the choices of most photographs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -122,10 +123,11 @@ class Suggestions(Part):
         """
         n = 0
         with self._db.transaction():
+            number_of = cache(partial(tag_number, self._db))
             never = set(self._db.column("SELECT id FROM tags WHERE forgotten OR hidden"))
             for content, suggested in suggestions:
                 self._db.execute("DELETE FROM suggestions WHERE content = ?", (content,))
-                by_tag = {tag_number(self._db, s.tag): s for s in reversed(suggested)}
+                by_tag = {number_of(s.tag): s for s in reversed(suggested)}
                 known = self._db.column(
                     "SELECT tag FROM decisions WHERE content = ?1 AND holds "
                     "UNION SELECT other.id FROM photographs p JOIN found f ON f.photograph = p.id "
