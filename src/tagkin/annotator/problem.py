@@ -40,8 +40,8 @@ class Sizes:
     """Complete images with labels. With fewer, all images with labels count as complete."""
     folds: int = 10
     """Folds of fewer images than `many`. With 5, the models of folds know clearly less than that of
-    all images, and chance decides more: on eight draws (photos, Flickr8k), the first fit after
-    answers kept .90 to 1.04 of the right suggestions at 50 %, and .93 to 1.04 with 10."""
+    all images, and chance decides more: on eight draws (photos, Flickr8k), the first fits after
+    answers kept .84 to 1.04 of the right suggestions at 50 %, and .93 to 1.04 with 10."""
     many: int = 2000
     """Images from which three folds leave enough to learn from."""
     huge: int = 20_000

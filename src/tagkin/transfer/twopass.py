@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import scipy.sparse
 
@@ -69,8 +68,6 @@ class TwoPassKNN(NeighborTransfer):
     >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
     0
     """
-
-    tuned: ClassVar[dict[str, list[object]]] = {"n_per_label": [1, 2, 5]}
 
     model_: TwoPassVotes
 
