@@ -7,7 +7,6 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
-from html import unescape
 from typing import Protocol, cast
 
 from lxml import etree
@@ -44,6 +43,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _NODE_ID = f"{{{RDF}}}nodeID"
 _RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
 TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
+_AMPERSAND = re.compile(r"&(?!(?:#[0-9]+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);)")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -187,8 +187,8 @@ def _detect_encoding(data: bytes) -> str:
     return "utf-8"
 
 
-def parse(text: str) -> Element:
-    """Parse XML and return its root element.
+def parse(text: str, *, recover: bool = False) -> Element:
+    """Parse XML and return its root element; with `recover`, what is left of it.
 
     Document types are rejected: XMP does not use them, and their entities can exhaust memory or
     name other files. Elements deeper than 256 levels, and more than 200,000 elements and
@@ -205,13 +205,17 @@ def parse(text: str) -> Element:
         load_dtd=False,
         no_network=True,
         strip_cdata=False,
+        recover=recover,
     )
     try:
-        return cast(Element, etree.fromstring(text.encode("utf-8"), parser))
+        root = etree.fromstring(text.encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:
         raise NotXml(one_line(f"{error.msg}")) from error
     except UnicodeEncodeError as error:
         raise NotXml(f"{error.object[error.start]!r} is not a character") from error
+    if root is None:  # only a parser that recovers returns nothing
+        raise NotXml("it has no element")
+    return cast(Element, root)
 
 
 # --- reading -----------------------------------------------------------------------------
@@ -239,7 +243,15 @@ def xmp_lists(packet: bytes) -> tuple[dict[str, list[str]], str | None]:
         return {}, f"its XMP {error}"
     except NotXml as error:
         problem = f"its XMP is not well-formed ({error}); only some keywords may have been read"
-        return _search_text(text), problem
+        return _read_remains(text), problem
+
+
+def _read_remains(text: str) -> dict[str, list[str]]:
+    """Return the keywords that a parser finds in XML that is not well-formed."""
+    try:
+        return lists_of(parse(_AMPERSAND.sub("&amp;", text), recover=True))
+    except NotXml:
+        return {}
 
 
 def xmp_rating(packet: bytes) -> int | None:
@@ -421,20 +433,3 @@ def _text(node: Element) -> str:
             break
         parts.append(child.tail)
     return "".join(filter(None, parts))
-
-
-# --- keywords in text that is not well-formed --------------------------------------------
-
-# each match ends at the next "<", so no text is searched twice
-_ITEM = re.compile(r"<rdf:li\b[^<>]*>([^<]*)</rdf:li>")
-_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);")
-
-
-def _search_text(text: str) -> dict[str, list[str]]:
-    lists: dict[str, list[str]] = {}
-    for field in FIELDS:
-        for piece in re.split(rf"<{field.name}\b", text)[1:]:
-            for item in _ITEM.finditer(piece.split(f"</{field.name}", 1)[0]):
-                word = _REFERENCE.sub(lambda match: unescape(match[0]), item[1])
-                lists.setdefault(field.name, []).append(field.read(word))
-    return lists
