@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
-Place = Literal["mpf", "exif", "trailer"]
+Place = Literal["mpf", "trailer"]
 TAKEN = "2024:05:06 07:08:09"
 _FULL_HD = 0x010002  # the type of a large thumbnail in MPF
 
@@ -28,13 +28,13 @@ def camera_file(
     """
     body = _jpeg(pixels, quality)
     small = b"" if preview is None else _jpeg(preview, 90)
-    start = b"\xff\xd8" + _exif_segment(exif, small if place == "exif" else b"")
+    start = b"\xff\xd8" + _exif_segment(exif)
     if place == "mpf" and small:
         # the index comes before the picture, and its offsets count from its own header
         header = len(start) + 8
         length = len(start) + len(_mpf_segment(0, 0, 0, n_entries)) + len(body) - 2
         start += _mpf_segment(length, len(small), length - header, n_entries)
-    return start + body[2:] + (b"" if place == "exif" else small)
+    return start + body[2:] + small
 
 
 def _jpeg(pixels: np.ndarray, quality: int) -> bytes:
@@ -46,7 +46,7 @@ def _jpeg(pixels: np.ndarray, quality: int) -> bytes:
     return data[:2] + data[4 + length :]
 
 
-def _exif_segment(values: dict[str, str | int], thumbnail: bytes) -> bytes:
+def _exif_segment(values: dict[str, str | int]) -> bytes:
     exif = Image.Exif()
     exif[0x010F] = values.get("maker", "Kin")
     exif[0x0110] = "K-1"
@@ -55,19 +55,7 @@ def _exif_segment(values: dict[str, str | int], thumbnail: bytes) -> bytes:
     exif[0x0112] = values.get("orientation", 1)
     exif.get_ifd(0x8769)[0x9003] = TAKEN
     exif.get_ifd(0x8769)[0xA401] = values.get("rendered", 0)
-    block = exif.tobytes()[6:]
-    if thumbnail:  # a second directory at the end, which the first one leads to
-        order = "<" if block[:1] == b"I" else ">"
-        (first,) = struct.unpack_from(f"{order}I", block, 4)
-        (n,) = struct.unpack_from(f"{order}H", block, first)
-        link, at = first + 2 + 12 * n, len(block)
-        entries = [(0x0201, 4, 1, at + 30), (0x0202, 4, 1, len(thumbnail))]
-        second = struct.pack(f"{order}H", 2)
-        second += b"".join(struct.pack(f"{order}HHII", *entry) for entry in entries)
-        second += struct.pack(f"{order}I", 0)
-        link_bytes = struct.pack(f"{order}I", at)
-        block = block[:link] + link_bytes + block[link + 4 :] + second + thumbnail
-    content = b"Exif\0\0" + block
+    content = exif.tobytes()
     return b"\xff\xe1" + struct.pack(">H", len(content) + 2) + content
 
 

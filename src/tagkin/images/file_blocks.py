@@ -14,7 +14,6 @@ from tagkin.errors import UnreadableImage
 __all__ = [
     "EXIF",
     "EXIF_DIRECTORY",
-    "FRAMES",
     "XMP",
     "Scan",
     "TooManySegments",
@@ -22,14 +21,13 @@ __all__ = [
     "directories",
     "first_directory",
     "first_scan",
-    "second_directory",
     "segments",
 ]
 
 _MAX_HEADER = 64 << 20  # bytes before the picture; usually far fewer
 _MAX_SEGMENTS = 1 << 14  # a colour profile has up to 255, a long XMP packet a thousand
 _MAX_BLOCKS = 1 << 18  # in a PNG or GIF file; the largest photographs have about ten thousand
-FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG with the size of the picture
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG with the size of the picture
 EXIF, XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"  # starts of segments
 EXIF_DIRECTORY = 0x8769  # the tag with the place of EXIF's own directory
 _SCAN, _END = 0xDA, 0xD9
@@ -89,7 +87,7 @@ def first_scan(file: BinaryIO) -> Scan:
     """Return the first scan of a JPEG file; may raise `TooManySegments`."""
     huffman, n_components, progressive = False, 0, False
     for marker, _ in segments(file):
-        if marker in FRAMES:
+        if marker in _FRAMES:
             huffman = huffman or marker <= 0xC2
             progressive = progressive or marker in (0xC2, 0xC6, 0xCA, 0xCE)
             frame = file.read(6)
@@ -151,22 +149,6 @@ def first_directory(source: bytes | BinaryIO, wanted: Collection[int]) -> dict[i
     A damaged directory gives the values before the damage.
     """
     return next(iter(directories(source, wanted)), {})
-
-
-def second_directory(source: bytes, wanted: Collection[int]) -> dict[int, bytes]:
-    """Return the raw bytes of the wanted tags in the second directory of a TIFF file or EXIF block.
-
-    It describes the thumbnail of an EXIF block. Without it, the result is empty.
-    """
-    order = {b"II": "<", b"MM": ">"}.get(source[:2], "")
-    forms = _Forms(f"{order}H", f"{order}HHI4s", f"{order}I")
-    try:
-        (first,) = struct.unpack_from(forms.offset, source, 4)
-        (n,) = struct.unpack_from(forms.number, source, first)
-        (start,) = struct.unpack_from(forms.offset, source, first + 2 + 12 * n)
-    except struct.error:
-        return {}
-    return _read_directory(io.BytesIO(source), forms, start, wanted) if order and start else {}
 
 
 def directories(
