@@ -7,7 +7,7 @@ import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import get_backbone
-from tagkin.tag_meanings import TextPrior, common_tags
+from tagkin.tag_meanings import NamePrior, common_tags
 from tests.features.joint import EXPORTS, SIZE, WORDS, write_joint_encoder
 
 pytest.importorskip("tokenizers")
@@ -98,7 +98,7 @@ def colors(backbone):
 
 def test_photographs_are_scored_by_the_cosine_with_names(folder):
     backbone = get_backbone(str(folder / "image.onnx"))
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     table = prior.meanings(["red", "green", "things|blue"]).table()
     X = colors(backbone)
     scores = prior.scores(X, table.rows)
@@ -113,7 +113,7 @@ def test_names_alone_are_modest(tmp_path, text):
     """The right name is likelier than others, and no name is nearly certain."""
     folder = write_joint_encoder(tmp_path, **text)
     backbone = get_backbone(str(folder / "image.onnx"))
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     odds = prior.log_odds(colors(backbone), prior.meanings(["red", "green", "blue"]).table())
     assert odds.argmax(axis=1).tolist() == [0, 1, 2]
     assert odds.max() < np.log(0.95 / 0.05)
@@ -122,7 +122,7 @@ def test_names_alone_are_modest(tmp_path, text):
 def test_without_a_bias_a_name_competes_with_common_tags(folder):
     """It has the odds of its share among them; none of them is a word of the synthetic encoder."""
     backbone = get_backbone(str(folder / "image.onnx"))
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     X, table = colors(backbone), prior.meanings(["red"]).table()
     others = [embedding("photo of") for tag in common_tags() if tag not in WORDS]
     assert len(others) == len(common_tags())
@@ -138,7 +138,7 @@ def test_without_a_bias_a_name_competes_with_common_tags(folder):
 
 def test_a_bias_makes_odds_of_cosines(tmp_path):
     backbone = get_backbone(str(write_joint_encoder(tmp_path, bias=-9.0) / "image.onnx"))
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     table, X = prior.meanings(["red"]).table(), backbone(plain((250, 10, 10)))
     np.testing.assert_allclose(prior.log_odds(X, table), prior.scores(X, table.rows) - 9.0)
 
@@ -213,8 +213,8 @@ def test_words_are_found_in_the_features_of_several_backbones(folder, tmp_path_f
     scores = [
         prior.scores(features, prior.meanings(names).table().rows)
         for prior, features in (
-            (TextPrior(alone.text_encoder), own),
-            (TextPrior(both.text_encoder), X),
+            (NamePrior(alone.text_encoder), own),
+            (NamePrior(both.text_encoder), X),
         )
     ]
     np.testing.assert_allclose(scores[1], scores[0], rtol=1e-5)
