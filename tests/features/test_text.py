@@ -157,14 +157,14 @@ def test_the_text_encoder_is_no_part_of_the_fingerprint(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"modle": "text.onnx"}, "unknown modle in text; known are model, tokenizer"),
-        ({"prompts": ["a photo"]}, "each prompt in text must have {} once"),
-        ({"prompts": 3}, "prompts in text must be a list of texts; found 3"),
-        ({"lower_case": 1}, "lower_case in text must be true or false; found 1"),
-        ({"scale": True}, "scale in text must be a number; found True"),
-        ({"scale": "100"}, "scale in text must be a number; found '100'"),
-        ({"length": 7.5}, "length in text must be a number or null; found 7.5"),
-        ({"pad": "0"}, "pad in text must be a number; found '0'"),
+        ({"modle": "text.onnx"}, "text: unknown modle; known are model, tokenizer"),
+        ({"prompts": ["a photo"]}, "text: each prompt must have {} once"),
+        ({"prompts": 3}, "text: settings.prompts is 3, not a list of texts"),
+        ({"lower_case": 1}, "settings.lower_case is 1, neither true nor false"),
+        ({"scale": True}, "settings.scale is True, not a number"),
+        ({"scale": "100"}, "settings.scale is '100', not a number"),
+        ({"length": 7.5}, "settings.length is 7.5, not a whole number"),
+        ({"pad": "0"}, "settings.pad is '0', not a whole number"),
     ],
 )
 def test_wrong_settings_are_told(folder, change, message):

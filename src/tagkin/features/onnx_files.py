@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tagkin.errors import InvalidInput, StorageError, UnreadableImage
 from tagkin.features.onnx_sessions import first_line
@@ -15,7 +16,16 @@ from tagkin.images.image_files import read_bytes
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto
 
-__all__ = ["external_files", "location_entries", "nodes", "read_json", "read_model"]
+__all__ = [
+    "external_files",
+    "location_entries",
+    "nodes",
+    "read_json",
+    "read_model",
+    "read_settings",
+]
+
+T = TypeVar("T")
 
 _MAX_GRAPH = (1 << 31) - 1  # bytes that its format allows; larger weights are in other files
 _MAX_JSON = 1 << 20  # bytes; usually some thousand
@@ -37,6 +47,24 @@ def read_json(path: Path) -> object:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON ({error}).") from error
+
+
+def read_settings(record: type[T], values: object, where: str) -> T:
+    """Return a record of settings from an object of JSON; the record checks its values."""
+    known = {
+        field.name: field.default is MISSING and field.default_factory is MISSING
+        for field in fields(record)  # type: ignore[arg-type]
+    }
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"{where} is {values!r}; expected an object with {', '.join(known)}.")
+    if unknown := [key for key in values if key not in known]:
+        raise InvalidInput(f"{where}: unknown {', '.join(unknown)}; known are {', '.join(known)}.")
+    if missing := [key for key, is_required in known.items() if is_required and key not in values]:
+        raise InvalidInput(f"{where} lacks {' and '.join(missing)}.")
+    try:
+        return record(**values)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error
 
 
 def read_model(path: Path) -> ModelProto:
