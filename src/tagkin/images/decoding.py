@@ -18,12 +18,11 @@ from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
 from tagkin.images.pixels import rgb_pixels
-from tagkin.images.previews import find_preview, read_orientation
 
 if TYPE_CHECKING:
     from rawpy import RawPy
 
-__all__ = ["MAX_PIXELS", "decode", "decode_preview"]
+__all__ = ["MAX_PIXELS", "decode"]
 
 # Larger pictures are reduced first, to save memory.
 _LARGE = 48_000_000
@@ -69,7 +68,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
             _check_size(image, max_pixels)
             _check_length(data, image.size, scan)
             pixels = _load_pixels(image, kind, scan, min_side, max_pixels)
-            return _turn_upright(pixels, read_orientation(image))
+            return _turn_upright(pixels, _orientation(image))
         except UnreadableImage:
             raise
         except Image.DecompressionBombError as error:
@@ -81,32 +80,6 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
             raise UnreadableImage("not enough memory to decode it") from error
         except Exception as error:  # Pillow raises nearly everything on damaged files
             raise UnreadableImage(_describe_damage(kind, data, image, error)) from error
-
-
-def decode_preview(data: bytes, *, min_side: int) -> tuple[np.ndarray, str] | None:
-    """Return the pixels of the preview in a JPEG file, as `decode` does, and the camera's name.
-
-    None if no preview can replace the photograph; `tagkin.images.previews` has the rule.
-
-    Parameters
-    ----------
-    data : bytes
-        The content of the file.
-    min_side : int
-        The least length of the shorter side.
-    """
-    try:
-        with quiet(), limit_pixels():
-            preview = find_preview(data, min_side)
-            if preview is None:
-                return None
-            scan = first_scan(io.BytesIO(preview.jpeg))
-            image = open_header(io.BytesIO(preview.jpeg), "JPEG")
-            _check_length(preview.jpeg, image.size, scan)
-            pixels = _load_pixels(image, "JPEG", scan, min_side, MAX_PIXELS)
-    except Exception:  # Pillow raises nearly everything on damaged files
-        return None
-    return _turn_upright(pixels, preview.orientation), preview.camera
 
 
 def _load_pixels(
@@ -142,6 +115,13 @@ def _check_size(image: ImageFile.ImageFile, max_pixels: int) -> None:
     if width * height > max_pixels:
         n, cap = width * height / 1e6, max_pixels / 1e6
         raise UnreadableImage(f"{n:,.3g} megapixels, above the cap of {cap:,.3g}")
+
+
+def _orientation(image: Image.Image) -> int:
+    """Return the EXIF orientation of an image; damaged metadata have none."""
+    with suppress(Exception):
+        return int(image.getexif().get(0x0112, 1))
+    return 1
 
 
 def _turn_upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
