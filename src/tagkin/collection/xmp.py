@@ -40,7 +40,6 @@ MAX_BYTES = 8 << 20  # of a packet or a sidecar; usually far less
 _MAX_MARKUP = 200_000  # elements and attributes; 10,000 keywords in every field need 60,000
 _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields before parsing
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_NODE_ID = f"{{{RDF}}}nodeID"
 _RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
 TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
 _AMPERSAND = re.compile(r"&(?!(?:#[0-9]+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);)")
@@ -117,6 +116,7 @@ class Element(Protocol):
     def __getitem__(self, index: int, /) -> Element: ...
     def __iter__(self) -> Iterator[Element]: ...
     def get(self, key: str, /) -> str | None: ...
+    def find(self, path: str, /) -> Element | None: ...
     def findtext(self, path: str, /) -> str | None: ...
     def findall(self, path: str, /) -> list[Element]: ...
     def iter(self, tag: object = None, /) -> Iterator[Element]: ...
@@ -318,18 +318,11 @@ def lists_of(root: Element) -> dict[str, list[str]]:
 def _read_lists(root: Element) -> dict[str, list[str]]:
     """Return the keywords in each property, by description."""
     lists: dict[str, list[str]] = {}
-    nodes = _named_nodes(root)
     for description in descriptions(root):
         for field in FIELDS:
-            elements = description.findall(field.tag)
-            if not elements and field.tag not in description.attrib:
-                continue
-            words = lists.setdefault(field.name, [])
-            words += map(field.read, field_words(description, field))
-            for element in elements:
-                # once, so a short text cannot repeat a long list
-                node = nodes.pop(element.get(_NODE_ID), None)
-                words += [] if node is None else map(field.read, map(value_of, items_of(node)))
+            if field.tag in description.attrib or description.find(field.tag) is not None:
+                words = map(field.read, field_words(description, field))
+                lists.setdefault(field.name, []).extend(words)
         texts = [description.get(_CATEGORIES_TAG), description.findtext(_CATEGORIES_TAG)]
         for text in filter(None, texts):
             lists.setdefault(_CATEGORIES, []).extend(_read_categories(text))
@@ -348,22 +341,18 @@ def _read_categories(text: str) -> Iterator[str]:
             yield "|".join((level.text or "").strip() for level in levels)
 
 
-def _named_nodes(root: Element) -> dict[str | None, Element]:
-    """Return the lists that properties name instead of containing them, by their rdf:nodeID."""
-    return {d.get(_NODE_ID): d for d in descriptions(root) if _NODE_ID in d.attrib and items_of(d)}
-
-
 def _find_unread(root: Element) -> str | None:
     """Return the name of a field in a form that is not read, or None."""
-    nodes = _named_nodes(root)
+    references = {f"{{{RDF}}}nodeID", f"{{{RDF}}}resource"}
     for description in descriptions(root):
         for field in FIELDS:
             for element in description.findall(field.tag):
-                is_named = element.get(_NODE_ID) in nodes
-                if is_named or items_of(element) or value_of(element).strip():
+                if items_of(element) or value_of(element).strip():
                     continue
-                refers = _NODE_ID in element.attrib or f"{{{RDF}}}resource" in element.attrib
-                if refers or "".join(element.itertext(etree.Element)).strip():
+                if (
+                    references & {*element.attrib}
+                    or "".join(element.itertext(etree.Element)).strip()
+                ):
                     return field.name
     return None
 
