@@ -127,7 +127,7 @@ def shredded_gif(n: int, piece: bytes) -> bytes:
 )
 def test_shredded_files_are_refused_at_once(make):
     """Pillow takes seconds and hundreds of bytes of memory for each few bytes of these."""
-    with pytest.raises(UnreadableImage, match="has more than 262,144 blocks"):
+    with pytest.raises(UnreadableImage, match=r"more than 262,144 (chunks|blocks)"):
         decode(make(300_000))
 
 
