@@ -35,7 +35,7 @@ from tagkin.errors import InvalidInput
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.onnx_files import (
     external_files,
-    nodes,
+    parts_of,
     read_json,
     read_model,
     read_settings,
@@ -90,7 +90,9 @@ class OnnxEncoder(Backbone):
         # features do not depend on the text encoder
         self.fingerprint = fingerprint_of(*hashes, replace(settings, text=None))
         self._settings = settings
-        is_quantized = any(node.op_type in _DYNAMIC for node in nodes(model))
+        from onnx import NodeProto  # slow to import
+
+        is_quantized = any(node.op_type in _DYNAMIC for node in parts_of(model, NodeProto))
         self._network = Network(str(path), self.name, batch=1 if is_quantized else None)
         self._input = choose_node(self.name, "input", self._network.inputs, settings.input)
         self._output = choose_node(self.name, "output", self._network.outputs, settings.output)

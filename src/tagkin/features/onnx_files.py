@@ -7,19 +7,18 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tagkin.errors import InvalidInput, StorageError, UnreadableImage
 from tagkin.features.onnx_sessions import first_line
 from tagkin.images.image_files import read_bytes
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto
+    from onnx import ModelProto
 
 __all__ = [
     "external_files",
-    "location_entries",
-    "nodes",
+    "parts_of",
     "read_json",
     "read_model",
     "read_settings",
@@ -83,8 +82,11 @@ def read_model(path: Path) -> ModelProto:
 
 def external_files(path: Path, model: ModelProto) -> dict[str, Path]:
     """Return the other files with weights by name; reject files outside of the model's folder."""
+    from onnx import TensorProto
+
     files = {}
-    for name in sorted({entry.value for entry in location_entries(model)}):
+    entries = (e for tensor in parts_of(model, TensorProto) for e in tensor.external_data)
+    for name in sorted({entry.value for entry in entries if entry.key == "location"}):
         file = path.parent / name
         if Path(name).name != name or name in ("", ".", "..") or "\\" in name:
             raise InvalidInput(f"{path} names weights outside of its folder: {name!r}.")
@@ -94,30 +96,11 @@ def external_files(path: Path, model: ModelProto) -> dict[str, Path]:
     return files
 
 
-def location_entries(model: ModelProto) -> Iterator[StringStringEntryProto]:
-    """Yield the entries of a model that name other files with weights."""
-    for graph in _graphs(model):
-        tensors = [*getattr(graph, "initializer", ())]
-        for sparse in getattr(graph, "sparse_initializer", ()):
-            tensors += [sparse.values, sparse.indices]
-        for attribute in (attribute for node in graph.node for attribute in node.attribute):
-            tensors += [attribute.t, *attribute.tensors]
-        for tensor in tensors:
-            yield from (entry for entry in tensor.external_data if entry.key == "location")
-
-
-def nodes(model: ModelProto) -> Iterator[NodeProto]:
-    """Yield all nodes of a model."""
-    for graph in _graphs(model):
-        yield from graph.node
-
-
-def _graphs(model: ModelProto) -> Iterator[GraphProto | FunctionProto]:
-    """Yield the graph of a model, its functions, and the graphs nested in them."""
-    pending = [model.graph, *model.functions]
-    while pending:
-        graph = pending.pop()
-        yield graph
-        for attribute in (attribute for node in graph.node for attribute in node.attribute):
-            inner = (attribute.g, *attribute.graphs)
-            pending += [nested for nested in inner if nested.node or nested.initializer]
+def parts_of(message: Any, kind: type[T]) -> Iterator[T]:  # onnx has no types
+    """Yield all parts of a kind in a message of protobuf, such as the nodes of a model."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                if isinstance(part, kind):
+                    yield part
+                yield from parts_of(part, kind)
