@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Any, TypeAlias
 
 from lxml import etree
 
@@ -101,30 +101,8 @@ _CATEGORIES = "acdsee:categories"
 _CATEGORIES_TAG = "{http://ns.acdsee.com/iptc/1.0/}categories"
 
 
-class Element(Protocol):
-    """An element of lxml, which has no public name for its type: the parts that are used."""
-
-    tag: str
-    text: str | None
-    tail: str | None
-
-    @property
-    def attrib(self) -> MutableMapping[str, str]: ...
-    @property
-    def nsmap(self) -> Mapping[str | None, str]: ...
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: int, /) -> Element: ...
-    def __iter__(self) -> Iterator[Element]: ...
-    def get(self, key: str, /) -> str | None: ...
-    def find(self, path: str, /) -> Element | None: ...
-    def findtext(self, path: str, /) -> str | None: ...
-    def findall(self, path: str, /) -> list[Element]: ...
-    def iter(self, tag: object = None, /) -> Iterator[Element]: ...
-    def iterchildren(self, *tags: object) -> Iterator[Element]: ...
-    def iterancestors(self, tag: str, /) -> Iterator[Element]: ...
-    def itertext(self, tag: object = None, /) -> Iterator[str]: ...
-    def getparent(self) -> Element | None: ...
-    def getroottree(self) -> object: ...
+Element: TypeAlias = Any
+"""An element of lxml, which has no public name for its type."""
 
 
 class NotXml(Exception):
@@ -215,7 +193,7 @@ def parse(text: str, *, recover: bool = False) -> Element:
         raise NotXml(f"{error.object[error.start]!r} is not a character") from error
     if root is None:  # only a parser that recovers returns nothing
         raise NotXml("it has no element")
-    return cast(Element, root)
+    return root
 
 
 # --- reading -----------------------------------------------------------------------------
