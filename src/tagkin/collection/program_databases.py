@@ -60,6 +60,15 @@ class ProgramDatabase:
         """Return the error for a file that is not as the program writes it."""
         return InvalidInput(f"{self.path} is not as {self.program} writes it: {problem}.")
 
+    def check_version(self, query: str, known: range, advice: str) -> None:
+        """Reject a database whose version, the result of a query, is not known."""
+        (version,) = next(self.rows(query, (int, str, type(None))), (None,))
+        if not str(version).isdecimal() or int(str(version)[:9]) not in known:
+            raise InvalidInput(
+                f"{self.path} is of a {self.program} that tagkin does not know: its version is "
+                f"{str(version)[:20]}, not {known[0]} to {known[-1]}. {advice}"
+            )
+
     def rows(self, query: str, *types: type | tuple[type, ...]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query, whose columns have these types (sqlite3 knows them as Any)."""
         for n, row in enumerate(self._connection.execute(query)):
