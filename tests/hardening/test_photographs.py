@@ -10,6 +10,7 @@ from tests.forking import needs_fork
 from tests.hardening import hostile
 from tests.hardening.limits import within
 from tests.hardening.samples import photographs
+from tests.images.synthetic import chunk
 
 MB = 1 << 20
 
@@ -118,7 +119,7 @@ def shredded_gif(n: int, piece: bytes) -> bytes:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda n: photographs()["png"][:33] + hostile.chunk(b"teSt", b"") * n,
+        lambda n: photographs()["png"][:33] + chunk(b"teSt", b"") * n,
         lambda n: shredded_gif(n, b"\x21\xff\x01a\0"),
         lambda n: shredded_gif(1, b"\x21\xfe" + b"\x01a" * n),
         lambda n: shredded_gif(n, b"\0"),
