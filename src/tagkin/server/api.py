@@ -19,7 +19,6 @@ from tagkin.server import answers, searching
 from tagkin.server.filtering import Selected
 from tagkin.server.order import Reading
 from tagkin.server.session import Review
-from tagkin.server.thumbnail_cache import SIZES
 from tagkin.server.writing import Way
 from tagkin.templating import shown
 
@@ -145,15 +144,9 @@ def complete(
 def suggestions(
     request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
 ) -> types.SuggestionPage:
-    """Return a page of a tag's suggestions, and prefetch the thumbnails of the next page."""
-    with reading(request, selection) as (review, lent):
-        answer = answers.suggestions_answer(lent, tag, n, cursor(after))
-        upcoming: list[int] = []
-        if answer["next"] is not None:
-            later = lent.suggestions(tag, n, cursor(answer["next"]))
-            upcoming = [suggestion.content for suggestion in later]
-    review.prefetch_thumbnails(upcoming, SIZES[0])
-    return answer
+    """Return a page of a tag's suggestions."""
+    with reading(request, selection) as (_, lent):
+        return answers.suggestions_answer(lent, tag, n, cursor(after))
 
 
 @router.get("/photographs/next")
@@ -161,11 +154,8 @@ def next_photograph(
     request: Request, selection: Selected, after: Number = 0
 ) -> types.NextPhotograph:
     """Return the next photograph with suggestions, or null."""
-    with reading(request, selection) as (review, lent):
-        answer = answers.next_photograph_answer(lent, after)
-    if answer is not None and answer["next"] is not None:
-        review.prefetch_thumbnails([answer["next"]], SIZES[-1])
-    return {"photograph": answer}
+    with reading(request, selection) as (_, lent):
+        return {"photograph": answers.next_photograph_answer(lent, after)}
 
 
 @router.get("/photographs/at")
@@ -184,11 +174,8 @@ def photograph_at(
 @router.get("/photographs/{content}")
 def photograph(request: Request, content: Number, selection: Selected) -> types.Photograph:
     """Return a photograph's suggestions with their kin, and its tags with their sources."""
-    with reading(request, selection) as (review, lent):
-        answer = answers.photograph_answer(lent, content)
-    if answer["next"] is not None:
-        review.prefetch_thumbnails([answer["next"]], SIZES[-1])
-    return answer
+    with reading(request, selection) as (_, lent):
+        return answers.photograph_answer(lent, content)
 
 
 @router.get("/map")
