@@ -1,4 +1,4 @@
-"""Routes of pages, pictures, scripts and styles."""
+"""Routes of pages and pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tagkin.server.api import (
     review_of,
 )
 from tagkin.server.api import search as search_photographs
-from tagkin.server.assets import assets, assets_version, render
+from tagkin.server.assets import CACHED, render
 from tagkin.server.filtering import FilterBar, Selected, facets_answer
 from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
@@ -39,7 +39,6 @@ from tagkin.wording import quote_tags
 router = APIRouter()
 
 Doubted = Literal["wrong", "missing", "accepted"]
-_DAY = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
 _NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
 _N_SIMILAR = 20_000  # nearest photographs that are compared with filters
@@ -56,9 +55,8 @@ def _page(request: Request, mode: str, selection: Selection, **data: object) -> 
     with review.readers.connection() as catalogue:
         filters = FilterBar(request, catalogue, selection)
     data |= {"state": review.state(), "filters": filters, "link": filters.link}
-    modules = sorted(name for name in assets() if name.endswith(".js"))
     base = request.base_url.path
-    return HTMLResponse(render(f"{mode}.html.jinja", base=base, mode=mode, modules=modules, **data))
+    return HTMLResponse(render(f"{mode}.html.jinja", base=base, mode=mode, **data))
 
 
 @router.get("/")
@@ -248,7 +246,7 @@ def _describe(catalogue: Catalogue, run: PastRun, decided: DecisionCounts | None
     return shown(f"{text}: {quote_tags(names, _N_NAMED)}")
 
 
-# --- pictures, scripts, styles -----------------------------------------------------------------
+# --- pictures -----------------------------------------------------------------------------------
 
 
 @router.get("/thumbnails/{size}/{content}-{digest}.jpg")
@@ -263,7 +261,7 @@ async def thumbnail(
     picture = await run_sync(_make_picture, request, size, content, digest, limiter=limiter)
     if picture is None:
         return Response("There is no such picture.", 404, media_type="text/plain")
-    caching = {"cache-control": _DAY if picture.is_final else _SHORT}
+    caching = {"cache-control": CACHED if picture.is_final else _SHORT}
     return Response(picture.data, media_type=picture.kind, headers=caching)
 
 
@@ -273,12 +271,3 @@ def _make_picture(request: Request, size: int, content: int, digest: str) -> Pic
     if file is None or not file[1].startswith(digest):
         return None
     return review.thumbnails.picture(*file, size)
-
-
-@router.get("/static/{version}/{name:path}")
-def static(version: str, name: str) -> Response:
-    """Send a script or a style, from memory."""
-    asset = assets().get(name)
-    if asset is None or version != assets_version():
-        return Response("There is no such file.", 404, media_type="text/plain")
-    return Response(asset.content, media_type=asset.kind, headers={"cache-control": _DAY})
