@@ -177,12 +177,6 @@ class Card(TypedDict):
     srcset: str | None
 
 
-class Cards(TypedDict):
-    """Photographs."""
-
-    photographs: list[Card]
-
-
 class SuggestedCard(Card):
     """A photograph for which a tag is suggested, by the run.
 
@@ -319,26 +313,27 @@ class Doubt(Result):
     kin: list[KinCard]
 
 
-class MapDots(TypedDict):
-    """Photographs on the map, with positions from 0 to 1 in both spaces.
+class Dot(TypedDict):
+    """A photograph on the map, with positions from 0 to 1 in both spaces.
 
-    `colours` are positions in `tags`, or −1. `selected` tells which of them the filters leave.
+    `colour` is a position in the map's `tags`, or −1. `selected` tells whether the filters leave
+    it.
     """
 
-    tags: list[str]
-    contents: list[int]
-    x: list[float]
-    y: list[float]
-    visual_x: list[float]
-    visual_y: list[float]
-    colours: list[int]
-    selected: NotRequired[list[bool]]
+    content: int
+    name: str
+    thumbnail: str
+    semantic: tuple[float, float]
+    visual: tuple[float, float]
+    colour: int
+    selected: bool
 
 
 class Map(TypedDict):
-    """The map of the collection; null before the first training."""
+    """The map of the collection, without dots before the first training."""
 
-    map: MapDots | None
+    tags: list[str]
+    dots: list[Dot]
 
 
 # --- changes -----------------------------------------------------------------------------------

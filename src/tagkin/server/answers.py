@@ -42,10 +42,15 @@ from tagkin.wording import is_by_name, percent, shares_text
 _LIKELY = 0.5  # confidence
 
 
+def picture_address(file: ContentFile, size: int) -> str:
+    """Return the address of a photograph's picture, whose longer side has `size` pixels."""
+    return f"thumbnails/{size}/{file.content}-{file.digest[:16]}.jpg"
+
+
 def card(file: ContentFile) -> Card:
     """Return the name of a photograph and the addresses of its pictures."""
     folder, _, name = file.path.rpartition("/")
-    sizes = {n: f"thumbnails/{n}/{file.content}-{file.digest[:16]}.jpg" for n in SIZES}
+    sizes = {n: picture_address(file, n) for n in SIZES}
     return {
         "content": file.content,
         "name": shown(name),

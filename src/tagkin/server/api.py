@@ -180,25 +180,9 @@ def photograph(request: Request, content: Number, selection: Selected) -> types.
 
 @router.get("/map")
 def collection_map(request: Request, selection: Selected) -> types.Map:
-    """Return the map of the collection with the selected dots; null before the first training."""
+    """Return the map of the collection, without dots before the first training."""
     with reading(request, selection) as (review, lent):
-        drawn, selected = review.map.drawn(), lent.selected
-    if drawn is not None:
-        contents = drawn["contents"]
-        drawn["selected"] = [True] * len(contents)
-        if selected is not None:
-            drawn["selected"] = selected.photographs.has(contents).tolist()
-    return {"map": drawn}
-
-
-@router.get("/map/photographs")
-def photographs_on_map(
-    request: Request, content: Annotated[list[Number], Query(min_length=1, max_length=100)]
-) -> types.Cards:
-    """Return names and pictures of photographs."""
-    with reading(request) as (_, lent):
-        files = lent.catalogue.photographs.files_of(content)
-    return {"photographs": [answers.card(file) for file in files.values()]}
+        return searching.map_answer(lent, review.map)
 
 
 @router.get("/search")

@@ -4,7 +4,7 @@ import { withFilters } from "./filters.js";
 import { sizeOf, stackOf } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain } from "./message.js";
-import { fresh, onShown, refresh } from "./page.js";
+import { loadMore, onShown, refresh } from "./page.js";
 import { decide, sayStored } from "./state.js";
 
 const items = () => findAll("#doubts > li:not([hidden])");
@@ -55,26 +55,13 @@ function move(by) {
   if (at + by > all.length - 6) more();
 }
 
-let isLoading = false;
-
 // Decided doubts are gone from the list, so the next page starts after the doubts shown here.
 async function more() {
   const list = find("#doubts");
-  if (!list?.dataset.next || isLoading) return;
-  isLoading = true;
-  try {
-    const { kind } = list.dataset;
-    const { page } = await fresh(withFilters(`doubtful?start=${nShown()}${kind ? `&kind=${kind}` : ""}`));
-    const known = new Set(findAll("#doubts > li").map((one) => `${one.dataset.content} ${one.dataset.tag}`));
-    const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
-    for (const one of others) one.tabIndex = -1;
-    list.append(...others);
-    list.dataset.next = find("#doubts", page)?.dataset.next ?? "";
-  } catch (error) {
-    complain(error);
-  } finally {
-    isLoading = false;
-  }
+  const keyOf = ({ dataset: { content, tag } }) => `${content} ${tag}`;
+  const known = new Set(findAll("#doubts > li").map(keyOf));
+  const { kind } = list.dataset;
+  await loadMore(list, withFilters(`doubtful?start=${nShown()}${kind ? `&kind=${kind}` : ""}`), (item) => known.has(keyOf(item)));
 }
 
 export function listen() {

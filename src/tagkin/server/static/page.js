@@ -22,6 +22,28 @@ export async function fresh(address) {
   return { address, page };
 }
 
+let isLoading = false;
+
+// Append the next part of a list, without those that are known. Returns whether it came; after a failure
+// only the next scroll asks again.
+export async function loadMore(list, address, isKnown = () => false) {
+  if (!list?.dataset.next || isLoading) return false;
+  isLoading = true;
+  try {
+    const found = find(`#${list.id}`, (await fresh(address)).page);
+    const items = [...(found?.children ?? [])].filter((item) => !isKnown(item));
+    list.append(...items);
+    for (const one of items.flatMap((item) => (item.hasAttribute("tabindex") ? item : findAll(".tile", item)))) one.tabIndex = -1;
+    list.dataset.next = found?.dataset.next ?? "";
+    return true;
+  } catch (error) {
+    complain(error);
+    return false;
+  } finally {
+    isLoading = false;
+  }
+}
+
 // Show that the page is loading, unless it is fast.
 async function awaited(promise) {
   const timer = setTimeout(() => document.body.setAttribute("aria-busy", "true"), SOON);

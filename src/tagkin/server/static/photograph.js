@@ -112,9 +112,6 @@ export function listen() {
     if (button) on(button.closest("[data-tag]"), button.dataset.verdict);
     const kin = event.target.closest("[data-kin]");
     if (kin) showKin(kin);
-    if (event.target.closest("#accept-all")) all("accept");
-    if (event.target.closest("#reject-all")) all("reject");
-    if (event.target.closest("#finish")) finish();
     const unfinish = event.target.closest("#unfinish");
     if (unfinish) undo(Number(unfinish.dataset.run));
     const link = event.target.closest("#next, #previous");
@@ -140,9 +137,9 @@ export function listen() {
   bind("photograph", Array.from({ length: 9 }, (_, i) => `Shift+${i + 1}`), "", byNumber);
   bind("photograph", ["1–9"], "Accept this suggestion", () => false);
   bind("photograph", ["Shift+1–9"], "Reject it", () => false);
-  bind("photograph", ["a"], "Accept all suggestions", () => all("accept"));
-  bind("photograph", ["x"], "Reject all suggestions", () => all("reject"));
-  bind("photograph", ["f"], "Finished: it has all its tags", () => void finish());
+  bind("photograph", ["a"], "Accept all suggestions", () => all("accept"), "#accept-all");
+  bind("photograph", ["x"], "Reject all suggestions", () => all("reject"), "#reject-all");
+  bind("photograph", ["f"], "Finished: it has all its tags", () => void finish(), "#finish");
   bind("photograph", ["k"], "Kin behind a suggestion", kinHere);
   bind("photograph", ["ArrowDown", "j"], "The next suggestion", () => move(1));
   bind("photograph", ["ArrowUp"], "The previous suggestion", () => move(-1));

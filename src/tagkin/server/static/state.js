@@ -173,10 +173,8 @@ export function follow() {
   document.addEventListener("click", (event) => event.target.id === "common-tags" && suggestCommonTags().catch(complain));
   version = Number(document.body.dataset.version);
   ({ stored } = document.body.dataset);
-  bind("all", ["u", "Ctrl+z"], "Undo the last step, without limit", () => undo());
-  bind("all", ["U", "Ctrl+Shift+z", "Ctrl+y"], "Redo", () => redo());
-  find("#undo").addEventListener("click", () => undo());
-  find("#redo").addEventListener("click", () => redo());
+  bind("all", ["u", "Ctrl+z"], "Undo the last step, without limit", () => undo(), "#undo");
+  bind("all", ["U", "Ctrl+Shift+z", "Ctrl+y"], "Redo", () => redo(), "#redo");
   watch(
     (state) => {
       const isNews = state.version !== version;

@@ -207,10 +207,6 @@ export function listen() {
     }
     const from = event.target.closest("button.from");
     if (from) wrongFromHere(find(".tile", from.parentElement));
-    if (event.target.closest("#accept")) accept();
-    if (event.target.closest("#from-here")) wrongFromHere();
-    if (event.target.closest("#invert")) invert();
-    if (mode() === "tag" && event.target.closest("#finish")) finish();
   });
   document.addEventListener("input", (event) => event.target.id === "filter" && filter(event.target.value));
   document.addEventListener("change", (event) => {
@@ -222,10 +218,10 @@ export function listen() {
     remembered("n", event.target.value);
     go(addressOf(grid().dataset.tag)).catch(complain);
   });
-  bind("tag", ["Enter", "a"], "Reject marked photographs and accept the rest", () => void accept());
-  bind("tag", ["x"], "Wrong from here on", () => wrongFromHere());
-  bind("tag", ["i"], "Invert: mark the right ones instead", invert);
-  bind("tag", ["e"], "I have seen everything for this tag", () => void finish());
+  bind("tag", ["Enter", "a"], "Reject marked photographs and accept the rest", () => void accept(), "#accept");
+  bind("tag", ["x"], "Wrong from here on", () => wrongFromHere(), "#from-here");
+  bind("tag", ["i"], "Invert: mark the right ones instead", invert, "#invert");
+  bind("tag", ["e"], "I have seen everything for this tag", () => void finish(), "#finish");
   bind("tag", ["o"], "Show each photograph of a burst", () => openStack(current()) || say("This photograph is not in a burst."));
   bind("tag", ["n"], "The next tag", skip);
   bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));

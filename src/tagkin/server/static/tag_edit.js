@@ -87,7 +87,6 @@ export function listen() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-edit]");
     if (button) open(button.dataset.edit).catch(complain);
-    if (event.target.closest("#suggest-again")) hideShown().catch(complain);
     const what = event.target.closest("#edit-tag [data-change]")?.dataset.change;
     if (what) change(what);
     else if (what === "") dialog().close();
@@ -109,5 +108,5 @@ export function listen() {
     });
   }
   bind("tag", ["r"], "Rename, merge, nest or forget this tag", openShown);
-  bind("tag", ["h"], "Never suggest this tag", () => void hideShown().catch(complain));
+  bind("tag", ["h"], "Never suggest this tag", () => void hideShown().catch(complain), "#suggest-again");
 }
