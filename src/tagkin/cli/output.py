@@ -131,6 +131,11 @@ def send(text: str) -> None:
     stream.buffer.write(encode_text(text))
 
 
+def send_json(value: object) -> None:
+    """Write a value to standard output as a line of JSON; see `json_line`."""
+    send(json_line(value))
+
+
 def json_line(value: object) -> str:
     """Return a value as a line of JSON; NaN is null, numbers have six digits.
 

@@ -17,12 +17,12 @@ from tagkin.cli.output import (
     csv_text,
     data,
     document,
-    json_line,
     note,
     progress_bar,
     relative,
     say,
     send,
+    send_json,
     shown,
 )
 from tagkin.cli.registry import command
@@ -103,7 +103,7 @@ def audit(
         note(missing)
     if as_json:
         for finding in findings:
-            send(json_line(document(finding)))
+            send_json(document(finding))
     elif as_csv:
         send(_write_csv(findings))
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.output import data, json_line, relative, say, send, shown
+from tagkin.cli.output import data, relative, say, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, size
@@ -70,7 +70,7 @@ def cache(
 
 def _show(content: CacheInfo, as_json: bool) -> None:
     if as_json:
-        send(json_line(asdict(content) | {"folder": relative(content.folder)}))
+        send_json(asdict(content) | {"folder": relative(content.folder)})
         return
     limit = "no limit" if content.max_bytes is None else f"of at most {size(content.max_bytes)}"
     rows = [
@@ -93,7 +93,7 @@ def _open_cache() -> FeatureCache:
 def _report(cache: FeatureCache, pruned: Pruned, dry_run: bool, as_json: bool) -> None:
     cache.close()
     if as_json:
-        send(json_line({"folder": relative(cache.folder), "dry_run": dry_run} | asdict(pruned)))
+        send_json({"folder": relative(cache.folder), "dry_run": dry_run} | asdict(pruned))
         return
     verb = "would be" if dry_run else "was" if pruned.n_entries == 1 else "were"
     entries = count(pruned.n_entries, "entry", "entries")

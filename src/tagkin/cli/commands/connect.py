@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.output import json_line, say, send, shown
+from tagkin.cli.output import say, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
@@ -54,7 +54,7 @@ def connect(
     folder, address = server_folder(server), check_address(address)
     if dry_run:
         if as_json:
-            send(json_line({"address": address, "dry_run": True}))
+            send_json({"address": address, "dry_run": True})
             return
         say(f"Would connect to {escape(address)}, and keep the key in {shown(folder)}.")
         say("Dry run; nothing was sent or written.")
@@ -63,7 +63,7 @@ def connect(
     user = ImmichServer(connection, folder).check()
     store_connection(folder, connection)
     if as_json:
-        send(json_line({"address": address, "dry_run": False, "user": user}))
+        send_json({"address": address, "dry_run": False, "user": user})
         return
     say(f"Connected to {escape(address)} as {escape(user)}.")
     if address.startswith("http://"):

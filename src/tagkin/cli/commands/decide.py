@@ -15,7 +15,7 @@ from tagkin.cli.catalogues import (
     first_existing,
     open_for_command,
 )
-from tagkin.cli.output import json_line, say, send, shown
+from tagkin.cli.output import say, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
@@ -123,7 +123,7 @@ def _decide(
         decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)
         if as_json:
             rows = decision_rows(catalogue, decided)
-            send(json_line({"run": decided.run, "dry_run": dry_run, "decisions": rows}))
+            send_json({"run": decided.run, "dry_run": dry_run, "decisions": rows})
             return
         if dry_run and decided.each:
             _show(catalogue, decided)

@@ -11,13 +11,13 @@ from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.output import (
     check_target,
     data,
-    json_line,
     note,
     progress_bar,
     relative,
     report_problems,
     say,
     send,
+    send_json,
     shown,
 )
 from tagkin.cli.registry import command
@@ -98,7 +98,7 @@ def evaluate(
             _write_report(quality, report, seen.failures)
     problems = report_problems(seen.failures)
     if as_json:
-        send(json_line(_document(quality) | {"unreadable": problems}))
+        send_json(_document(quality) | {"unreadable": problems})
     elif as_csv:
         send(quality.labels.to_csv())
     else:

@@ -13,7 +13,7 @@ from tagkin.cli.catalogues import (
     first_existing,
     open_for_command,
 )
-from tagkin.cli.output import data, json_line, relative, send, shown
+from tagkin.cli.output import data, relative, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.wording import is_by_name, percent, shares_text
@@ -53,7 +53,7 @@ def explain(
         check_not_folder(opened, path)
         explained = opened.explain(path)
         if as_json:
-            send(json_line(_document(opened, explained)))
+            send_json(_document(opened, explained))
         else:
             _show(opened, explained)
 

@@ -11,12 +11,11 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import find_folder, open_for_command, open_near
 from tagkin.cli.output import (
     document,
-    json_line,
     note,
     progress_bar,
     relative,
     report_problems,
-    send,
+    send_json,
     shown,
 )
 from tagkin.cli.registry import command
@@ -98,7 +97,7 @@ def find(
             {"file": relative(Path(p.file)), "fit": round(fit, 2), "tags": p.tags}
             for p, fit in best
         ]
-        send(json_line({"words": text, "photographs": rows, "unreadable": problems}))
+        send_json({"words": text, "photographs": rows, "unreadable": problems})
         return
     table = file_table("Photograph", "Fit", "Tags")
     for photograph, fit in best:
@@ -115,7 +114,7 @@ def _find_like(photo: Path, n: int, as_json: bool, catalogue: Path | None) -> No
         (neighbours,) = annotator.similar([photo], n)
     if as_json:
         similar = [document(neighbour) for neighbour in neighbours]
-        send(json_line({"file": relative(photo), "similar": similar}))
+        send_json({"file": relative(photo), "similar": similar})
         return
     table = file_table("Photograph", "Similarity", "Tags")
     for neighbour in neighbours:

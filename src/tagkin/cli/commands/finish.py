@@ -14,7 +14,7 @@ from tagkin.cli.catalogues import (
     first_existing,
     open_for_command,
 )
-from tagkin.cli.output import json_line, relative, say, send, shown
+from tagkin.cli.output import relative, say, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
@@ -74,7 +74,7 @@ def finish(
             )
         finished = opened.completeness.finish(filters)
         if as_json:
-            send(json_line(_document(opened, finished, dry_run)))
+            send_json(_document(opened, finished, dry_run))
             return
         if dry_run and finished.run is not None:
             _show(opened, finished)
@@ -146,7 +146,7 @@ def incomplete(
         named = where if declared.folder else "the whole collection"
     if as_json:
         plain = {"run": None if dry_run else declared.run, "dry_run": dry_run, "folder": where}
-        send(json_line(plain | {"photographs": declared.n_photographs}))
+        send_json(plain | {"photographs": declared.n_photographs})
         return
     if declared.run is None:
         say(f"The tags in {escape(named)} are declared incomplete already.")

@@ -10,7 +10,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_for_command
-from tagkin.cli.output import data, json_line, say, send
+from tagkin.cli.output import data, say, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
@@ -61,7 +61,7 @@ def history(
         decisions = opened.runs.count_decisions([run.id for run in runs])
         if as_json:
             for run in runs:
-                send(json_line(asdict(run)))
+                send_json(asdict(run))
             return
         if not runs:
             say("No runs yet.")

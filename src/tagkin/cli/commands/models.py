@@ -9,7 +9,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.guard import INTERRUPTED
-from tagkin.cli.output import data, json_line, progress_bar, say, send, shown
+from tagkin.cli.output import data, progress_bar, say, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table, size
@@ -39,7 +39,7 @@ def list_(as_json: options.AsJson = False) -> None:
     if as_json:
         for entry in entries:
             known = {"installed": not entry.missing_files(), "folder": str(entry.folder)}
-            send(json_line(asdict(entry) | known))
+            send_json(asdict(entry) | known)
         return
     table = plain_table("Model", "Size", "Licence", "Installed", "For")
     for entry in entries:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_for_command
-from tagkin.cli.output import data, json_line, relative, send, shown
+from tagkin.cli.output import data, relative, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, photographs_fact, size
@@ -38,7 +38,7 @@ def status(
         state, model = opened.status(), relative(opened.model.folder)
         if as_json:
             plain = asdict(state) | {"model_folder": model if state.model else None}
-            send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))
+            send_json(plain | {name: relative(plain[name]) for name in ("root", "catalogue")})
             return
         console = data()
         console.print(facts(_rows(state, model)))

@@ -14,13 +14,13 @@ from tagkin.cli.output import (
     csv_text,
     data,
     document,
-    json_line,
     note,
     progress_bar,
     relative,
     report_problems,
     say,
     send,
+    send_json,
     shown,
 )
 from tagkin.cli.registry import command
@@ -117,7 +117,7 @@ def suggest(
             "taught": result.n_taught,
             "unreadable": problems,
         }
-        send(json_line(summary))
+        send_json(summary)
     elif not as_csv:
         _show(result, expected, dry_run)
 
@@ -151,7 +151,7 @@ class _Listing:
             send(csv_text(None, (row for photo in suggested for row in _csv_rows(photo))))
         elif self.as_json:
             for photo in suggested:
-                send(json_line(document(photo)))
+                send_json(document(photo))
         else:
             for photo in suggested[: max(0, _N_LISTED - self.n_listed)]:
                 tags = [f"{escape(s.tag)} {percent(s.confidence)}" for s in photo.suggestions]

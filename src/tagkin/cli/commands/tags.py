@@ -9,7 +9,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_for_command
-from tagkin.cli.output import csv_text, data, json_line, say, send
+from tagkin.cli.output import csv_text, data, say, send, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
@@ -65,7 +65,7 @@ def list_(
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
         if as_json:
             for tag in tags:
-                send(json_line(tag.to_dict()))
+                send_json(tag.to_dict())
             return
         if as_csv:
             names = ["name", "n_found", "n_accepted", "n_rejected", "n_suggested", "expected"]
@@ -83,7 +83,7 @@ def _list_others(catalogue: Catalogue, kinds: Sequence[str], as_json: bool, as_c
     others = [tag for kind in kinds for tag in catalogue.other_tags.list_all(kind)]
     if as_json:
         for other in others:
-            send(json_line({"kind": other.kind, "name": other.name, "n_found": other.n_found}))
+            send_json({"kind": other.kind, "name": other.name, "n_found": other.n_found})
     elif as_csv:
         send(csv_text(["kind", "name", "n_found"], ([o.kind, o.name, o.n_found] for o in others)))
     elif not others:
@@ -233,7 +233,7 @@ def duplicates(
         pairs, synonyms = opened.tags.duplicates(), opened.tags.same_meaning()
     if as_json:
         for pair in (*pairs, *synonyms):
-            send(json_line(vars(pair) | {"others": list(pair.others)}))
+            send_json(vars(pair) | {"others": list(pair.others)})
         return
     _offer_merges(pairs)
     if synonyms:
@@ -270,7 +270,7 @@ def _change(
 
 def _report(changed: TagsChanged, past: str, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        send(json_line(vars(changed) | {"dry_run": dry_run}))
+        send_json(vars(changed) | {"dry_run": dry_run})
         return
     verb = "would be" if dry_run else "is" if len(changed.tags) == 1 else "are"
     into = f" {quote_tags([changed.into])}" if changed.into else ""

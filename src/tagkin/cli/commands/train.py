@@ -10,13 +10,12 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, note_change, open_collection
 from tagkin.cli.output import (
     data,
-    json_line,
     note,
     progress_bar,
     relative,
     report_problems,
     say,
-    send,
+    send_json,
     shown,
 )
 from tagkin.cli.registry import command
@@ -105,7 +104,7 @@ def train(
         learned = {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
         summary = {"run": run, "dry_run": dry_run, **where, "photographs": photographs}
         summary |= {"tags": learned, "rejected": n_rejected}
-        send(json_line(summary if dry_run else summary | {"seconds": needed}))
+        send_json(summary if dry_run else summary | {"seconds": needed})
         return
     console = data()
     learned_text = f"{len(vocabulary.names_):,} {'to learn' if dry_run else 'learned'}"

@@ -15,6 +15,7 @@ from tagkin.cli.output import (
     relative,
     say,
     send,
+    send_json,
     shown,
     write_file,
 )
@@ -87,7 +88,7 @@ def import_decisions(
     with open_for_command(catalogue, "import", write=True, dry_run=dry_run) as opened:
         imported = opened.import_lines(_read_lines(file))
     if as_json:
-        send(json_line(vars(imported) | {"dry_run": dry_run}))
+        send_json(vars(imported) | {"dry_run": dry_run})
         return
     what = f"{count(imported.decisions, 'decision')}, {count(imported.tags, 'edit')} of tags"
     say(f"{'Would import' if dry_run else 'Imported'} {what}.")

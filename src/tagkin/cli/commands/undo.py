@@ -10,16 +10,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import (
-    failure_rows,
-    json_line,
-    note,
-    progress_bar,
-    relative,
-    say,
-    send,
-    shown,
-)
+from tagkin.cli.output import failure_rows, note, progress_bar, relative, say, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
@@ -67,7 +58,7 @@ def undo(
         with progress_bar() as step:
             result = opened.undo(number, dry_run=dry_run, progress=step)
         if as_json:
-            send(json_line(_document(opened, result, dry_run)))
+            send_json(_document(opened, result, dry_run))
         else:
             if dry_run:
                 _show(opened, result)

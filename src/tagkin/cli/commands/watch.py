@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.output import (
-    json_line,
-    note,
-    progress_bar,
-    relative,
-    report_problems,
-    say,
-    send,
-    shown,
-)
+from tagkin.cli.output import note, progress_bar, relative, report_problems, say, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.errors import InvalidInput
 from tagkin.wording import CHANGES, changes_text, count
@@ -100,7 +91,7 @@ def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
     n_suggestions = sum(r.outcome.get("suggestions", 0) for r in runs if r.what == "suggest")
     if as_json:
         summary = {"folder": relative(catalogue.root), **changes, "suggestions": n_suggestions}
-        send(json_line(summary | {"unreadable": problems}))
+        send_json(summary | {"unreadable": problems})
         sys.stdout.flush()
         return
     sentences = [f"Photographs: {text}."] if (text := changes_text(changes)) else []

@@ -16,16 +16,7 @@ from tagkin.cli.catalogues import (
     open_for_command,
 )
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import (
-    failure_rows,
-    json_line,
-    note,
-    progress_bar,
-    relative,
-    say,
-    send,
-    shown,
-)
+from tagkin.cli.output import failure_rows, note, progress_bar, relative, say, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
@@ -148,7 +139,7 @@ def write(
                 progress=step,
             )
         if as_json:
-            send(json_line(_document(opened, result, dry_run)))
+            send_json(_document(opened, result, dry_run))
         else:
             if dry_run and result.files:
                 _show(opened, result)
