@@ -119,24 +119,6 @@ def test_kin_beside_the_suggestion(window: Window, served: Served) -> None:
     window.press("Escape")
 
 
-def test_kin_that_prove_little_are_named_as_such(window: Window, served: Served) -> None:
-    def weaken(route: Any) -> None:
-        answer = route.fetch()
-        photograph = answer.json()
-        for suggestion in photograph["suggestions"]:
-            for neighbor in suggestion["all_kin"]:
-                neighbor["share"] = 0.004
-        route.fulfill(response=answer, json=photograph)
-
-    page = window.open(f"/tags/{served.tags['beach']}")
-    page.route("**/api/v1/photographs/*", weaken)
-    window.press("End", "z", "k")
-    page.wait_for_function(f"() => {BESIDE} === 2")
-    assert page.locator("#closer-name").inner_text().endswith(", less than 2 %")
-    page.unroute("**/api/v1/photographs/*")
-    window.press("Escape")
-
-
 def test_two_photographs_side_by_side(window: Window, served: Served) -> None:
     page = window.open("/search?name=IMG")
     shown = titles(page)

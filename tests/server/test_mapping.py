@@ -41,7 +41,10 @@ def test_what_is_drawn(tmp_path: Path) -> None:
     assert collection_map.model == "f"
     tags, places = collection_map.drawn()
     assert tags == ["dog"]
-    assert places == [(103, [0, 1], [0, 0], 0), (101, [1, 0], [1, 1], -1)]
+    assert [tuple(place) for place in places] == [
+        (103, [0, 1], [0, 0], 0),
+        (101, [1, 0], [1, 1], -1),
+    ]
 
 
 def test_no_map_yet_or_a_damaged_one(tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Column, Table
 
-    from tagkin.annotator import Kin
-
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _SHOWN = 20  # rows of a dry run
@@ -91,10 +89,10 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
     return grid
 
 
-def kin_text(kin: Iterable[Kin]) -> str:
-    """Write kin in a line, each with its share; kin whose share rounds to 0 % are left out."""
-    shares = ((photo, percent(photo.share)) for photo in kin)
-    return ", ".join(f"{shown(photo.file)} ({share})" for photo, share in shares if share != "0 %")
+def kin_text(kin: Iterable[tuple[str, float]]) -> str:
+    """Write kin in a line, files with their shares; a share that rounds to 0 % is left out."""
+    shares = ((file, percent(share)) for file, share in kin)
+    return ", ".join(f"{shown(file)} ({share})" for file, share in shares if share != "0 %")
 
 
 def photographs_text(n: int, n_files: int) -> str:

@@ -1,13 +1,19 @@
 """Answers of the review: what its pages show, and what its HTTP interface returns.
 
-FastAPI describes them for OpenAPI, checks them and writes them as JSON.
+FastAPI describes them for OpenAPI, checks them and writes them as JSON. `Text` is text of a person
+or a file, in which characters that JSON cannot contain are replaced.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
+from pydantic import BeforeValidator
 from typing_extensions import TypedDict
+
+from tagkin.templating import shown
+
+Text = Annotated[str, BeforeValidator(shown)]
 
 ShownDecision = tuple[int, float, int | None]
 """A photograph, the shown confidence, and the run that suggested the tag."""
@@ -44,15 +50,15 @@ class FitState(TypedDict):
     total: NotRequired[int]
     left: NotRequired[int | None]
     scan: NotRequired[StepState | None]
-    error: NotRequired[str]
+    error: NotRequired[Text]
     at: NotRequired[float]
 
 
 class NamedFailure(TypedDict):
     """A file, and why it could not be read or written."""
 
-    file: str
-    reason: str
+    file: Text
+    reason: Text
 
 
 class WriteState(TypedDict):
@@ -67,7 +73,7 @@ class WriteState(TypedDict):
     what: NotRequired[str]
     done: NotRequired[int]
     total: NotRequired[int]
-    text: NotRequired[str]
+    text: NotRequired[Text]
     run: NotRequired[int | None]
     can_undo: NotRequired[bool]
     failures: NotRequired[list[NamedFailure]]
@@ -103,7 +109,7 @@ class NamedTag(TypedDict):
     """A tag by number and name."""
 
     id: int
-    name: str
+    name: Text
 
 
 class KindOfTag(NamedTag):
@@ -153,7 +159,7 @@ class TagChanged(TypedDict):
 
     run: int | None
     tag: TagRow
-    tags: list[str]
+    tags: list[Text]
     photographs: int
     state: State
 
@@ -170,8 +176,8 @@ class Card(TypedDict):
     """
 
     content: int | None
-    name: str
-    folder: str
+    name: Text
+    folder: Text
     thumbnail: str | None
     picture: str | None
     srcset: str | None
@@ -208,17 +214,16 @@ class KinCard(Card):
 class SuggestedTag(TypedDict):
     """A tag that is suggested for a photograph, by the run.
 
-    `kin` are the tagged photographs that support it, `all_kin` also those with little weight;
-    `shares` says what else does. `decisions` are for all photographs of the series.
+    `kin` are the tagged photographs that support it, and `shares` says what else does. `decisions`
+    are for all photographs of the series.
     """
 
     tag: int
-    name: str
+    name: Text
     confidence: float
     run: int | None
     decisions: list[ShownDecision]
     kin: list[KinCard]
-    all_kin: list[KinCard]
     by_name: bool
     shares: str
 
@@ -227,7 +232,7 @@ class TagSource(TypedDict):
     """Who says that a photograph has a tag."""
 
     who: str
-    text: str
+    text: Text
     when: str | None
 
 
@@ -235,7 +240,7 @@ class OwnTag(TypedDict):
     """A tag of a photograph, or one that was rejected: found, accepted or rejected."""
 
     tag: int
-    name: str
+    name: Text
     state: str
     said: list[TagSource]
 
@@ -244,9 +249,9 @@ class OtherTag(TypedDict):
     """A folder, place or person of a photograph; `said` tells where it comes from."""
 
     tag: int
-    name: str
+    name: Text
     kind: str
-    said: str
+    said: Text
 
 
 class Finished(TypedDict):
@@ -306,7 +311,7 @@ class Doubt(Result):
     """A photograph with a tag that seems wrong or missing, or a doubtful accepted tag."""
 
     tag: int
-    tag_name: str
+    tag_name: Text
     kind: str
     confidence: float
     was_accepted: bool
@@ -321,7 +326,7 @@ class Dot(TypedDict):
     """
 
     content: int
-    name: str
+    name: Text
     thumbnail: str
     semantic: tuple[float, float]
     visual: tuple[float, float]
@@ -373,7 +378,7 @@ class Undone(TypedDict):
     decisions: int
     finished: int
     kept: int
-    edited: list[str]
+    edited: list[Text]
     tags: list[NamedTag]
     state: State
 

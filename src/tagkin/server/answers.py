@@ -36,7 +36,6 @@ from tagkin.server.stacks import (
     stack_suggestions,
 )
 from tagkin.server.thumbnail_cache import SIZES
-from tagkin.templating import shown
 from tagkin.wording import is_by_name, percent, shares_text
 
 _LIKELY = 0.5  # confidence
@@ -53,8 +52,8 @@ def card(file: ContentFile) -> Card:
     sizes = {n: picture_address(file, n) for n in SIZES}
     return {
         "content": file.content,
-        "name": shown(name),
-        "folder": shown(folder),
+        "name": name,
+        "folder": folder,
         "thumbnail": sizes[SIZES[0]],
         "picture": sizes[SIZES[-1]],
         "srcset": ", ".join(f"{address} {n}w" for n, address in sizes.items()),
@@ -65,7 +64,7 @@ def tag_row(tag: TagCounts) -> TagRow:
     """Return a tag with its counts."""
     return {
         "id": tag.id,
-        "name": shown(tag.name),
+        "name": tag.name,
         "found": tag.n_found,
         "accepted": tag.n_accepted,
         "rejected": tag.n_rejected,
@@ -196,7 +195,6 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
     suggested, open_for = catalogue.suggestions.for_series([content, *others])
     explained = catalogue.explain(file.path)
     kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
-    all_kin = _kin_cards(catalogue, [s.kin for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
     open_for = {
@@ -205,16 +203,15 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
     rows: list[SuggestedTag] = [
         {
             "tag": numbers[s.tag],
-            "name": shown(s.tag),
+            "name": s.tag,
             "confidence": round(open_for[s.tag][0].confidence, 4),
             "run": s.run,
             "decisions": _decisions(open_for[s.tag]),
-            "kin": proof,
-            "all_kin": cards,
+            "kin": cards,
             "by_name": is_by_name(s.name_share, s.readout_share),
             "shares": shares_text(s.name_share, s.readout_share),
         }
-        for s, proof, cards in zip(suggested, kin, all_kin, strict=True)
+        for s, cards in zip(suggested, kin, strict=True)
     ]
     is_likely = any(row["confidence"] >= _LIKELY for row in rows)
     finished = catalogue.completeness.run_that_finished(content)
@@ -228,11 +225,10 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
         "tags": [
             {
                 "tag": numbers[tag.tag],
-                "name": shown(tag.tag),
+                "name": tag.tag,
                 "state": tag.state,
                 "said": [
-                    {"who": said.who, "text": shown(said.text), "when": said.when}
-                    for said in tag.said
+                    {"who": said.who, "text": said.text, "when": said.when} for said in tag.said
                 ],
             }
             for tag in explained.tags
@@ -241,9 +237,9 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
         "others": [
             {
                 "tag": other.id,
-                "name": shown(other.name),
+                "name": other.name,
                 "kind": other.kind,
-                "said": shown(other.text),
+                "said": other.text,
             }
             for other in explained.others
         ],
@@ -287,7 +283,7 @@ def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> dic
         {
             **make_result(card(files[doubt.content])),
             "tag": numbers[doubt.tag],
-            "tag_name": shown(doubt.tag),
+            "tag_name": doubt.tag,
             "kind": doubt.kind,
             "confidence": round(doubt.confidence, 4),
             "was_accepted": doubt.was_accepted,

@@ -20,7 +20,6 @@ from tagkin.server.filtering import Selected
 from tagkin.server.order import Reading
 from tagkin.server.session import Review
 from tagkin.server.writing import Way
-from tagkin.templating import shown
 
 router = APIRouter(responses={"default": {"model": types.Error}})
 PREFIX = "/api/v1"
@@ -301,8 +300,8 @@ def _undo_answer(
         "decisions": len(done),
         "finished": len(done.finished),
         "kept": done.n_kept,
-        "edited": [shown(name) for name in done.edited],
-        "tags": [{"id": numbers[name], "name": shown(name)} for name in names],
+        "edited": list(done.edited),
+        "tags": [{"id": numbers[name], "name": name} for name in names],
         "state": review.state(),
     }
 
@@ -344,7 +343,7 @@ def change_tag(request: Request, tag: Number, body: TagChange) -> types.TagChang
     return {
         "run": changed.run,
         "tag": answers.tag_row(now),
-        "tags": [shown(name) for name in changed.tags],
+        "tags": list(changed.tags),
         "photographs": changed.n_found,
         "state": review.state(),
     }

@@ -33,7 +33,6 @@ from tagkin.server.filtering import FilterBar, Selected, facets_answer
 from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
 from tagkin.server.writing import Way
-from tagkin.templating import shown
 from tagkin.wording import quote_tags
 
 router = APIRouter()
@@ -201,7 +200,7 @@ def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
     counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
     tags = order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS])
     return {
-        "folder": shown(catalogue.source.title),
+        "folder": catalogue.source.title,
         "photographs": counts.n_photographs,
         "untagged": counts.n_untagged,
         "unreadable": counts.n_problems,
@@ -241,9 +240,9 @@ def _describe(catalogue: Catalogue, run: PastRun, decided: DecisionCounts | None
     text = text[0].upper() + text[1:]
     n_decided = 0 if decided is None else decided.n_accepted + decided.n_rejected
     if not 0 < n_decided <= _MAX_DECISIONS or run.parameters.get("tags"):
-        return shown(text)
+        return text
     names = [name for name, _, _ in catalogue.runs.tags_decided_by(run.id)]
-    return shown(f"{text}: {quote_tags(names, _N_NAMED)}")
+    return f"{text}: {quote_tags(names, _N_NAMED)}"
 
 
 # --- pictures -----------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from tagkin.server.order import Reading
 from tagkin.server.readers import Readers
 from tagkin.server.stacks import make_result, stack_results
 from tagkin.server.thumbnail_cache import SIZES
-from tagkin.templating import shown
 
 _HOLD = 60.0  # seconds after a search for which the encoder of words stays in memory
 
@@ -172,7 +171,7 @@ def map_answer(reading: Reading, collection_map: CollectionMap) -> Map:
         "dots": [
             {
                 "content": place.content,
-                "name": shown(os.path.basename(files[place.content].path)),
+                "name": os.path.basename(files[place.content].path),
                 "thumbnail": picture_address(files[place.content], SIZES[0]),
                 "semantic": place.semantic,
                 "visual": place.visual,
@@ -191,8 +190,8 @@ def _card_at(path: str, file: ContentFile | None) -> Card:
     folder, _, name = path.rpartition("/")  # the last scan could not read it
     return {
         "content": None,
-        "name": shown(name),
-        "folder": shown(folder),
+        "name": name,
+        "folder": folder,
         "thumbnail": None,
         "picture": None,
         "srcset": None,

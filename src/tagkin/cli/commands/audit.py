@@ -168,7 +168,7 @@ def _show(findings: list[Finding]) -> None:
             escape(finding.tag),
             f"[{colour}]{finding.kind}[/{colour}]",
             percent(finding.confidence),
-            kin_text(finding.kin),
+            kin_text((kin.file, kin.share) for kin in finding.kin),
         )
     if findings:
         show(table)

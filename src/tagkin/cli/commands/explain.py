@@ -16,10 +16,11 @@ from tagkin.cli.catalogues import (
 from tagkin.cli.output import data, relative, send_json, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
+from tagkin.cli.tables import kin_text
 from tagkin.wording import is_by_name, percent, shares_text
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Catalogue, Explained, TagProvenance
+    from tagkin.catalogue import Catalogue, Explained
 
 _N_KIN = 6  # per tag
 _STATES = {
@@ -116,12 +117,6 @@ def _show(catalogue: Catalogue, explained: Explained) -> None:
         for source in tag.said:
             when = f"  [dim]{day(source.when)}[/dim]" if source.when else ""
             console.print(f"  {escape(source.text)}{when}")
-        if kin := _write_kin(catalogue, tag):
+        present = [(kin.path, kin.share) for kin in tag.kin[:_N_KIN] if kin.path is not None]
+        if kin := kin_text((catalogue.absolute(path), share) for path, share in present):
             console.print(Padding(f"[dim]kin: {kin}[/dim]", (0, 0, 0, 2)))
-
-
-def _write_kin(catalogue: Catalogue, tag: TagProvenance) -> str:
-    present = [kin for kin in tag.kin[:_N_KIN] if kin.path is not None]
-    return ", ".join(
-        f"{shown(catalogue.absolute(str(kin.path)))} ({percent(kin.share)})" for kin in present
-    )

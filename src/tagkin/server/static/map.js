@@ -15,6 +15,7 @@ const SPREAD = 0.96; // of the map, so dots at its edge are whole
 
 let plane = null; // the map, which each new page of the overview gets
 let view = null;
+let tags = []; // those with a colour
 let dots = []; // the dots as the server tells them, each with its button
 let space = "semantic";
 let isDue = false;
@@ -162,18 +163,28 @@ function clicked(event) {
   else open(dotOf(button));
 }
 
+// Put the map on the page, which shows it from then on.
+function put() {
+  find("#map .plane").replaceWith(plane);
+  for (const button of findAll("[data-space]")) button.ariaPressed = String(button.dataset.space === space);
+  const legend = tags.map((name, i) => make("li", { class: `colour${i}` }, name));
+  find("#map-tags").replaceChildren(...legend, make("li", { class: "quiet colour-1" }, "other or no tags"));
+  find("#map").hidden = false;
+  changed();
+}
+
 async function shown() {
   if (mode() !== "overview") return;
+  if (plane) put(); // at once, so nothing jumps
   const found = await get(withFilters("api/v1/map")).catch(() => null);
-  const here = find("#map .plane");
-  if (!found?.dots.length || !here) return;
+  if (!found?.dots.length || mode() !== "overview") return;
   const contents = found.dots.map((dot) => dot.content).join();
-  if (plane?.dataset.contents === contents) {
-    if (here !== plane) here.replaceWith(plane);
-  } else {
-    plane = here;
+  if (plane?.dataset.contents !== contents) {
+    plane = find("#map .plane");
     plane.dataset.contents = contents;
+    ({ tags } = found);
     build(found.dots);
+    put();
   }
   const isSelected = new Map(found.dots.map((dot) => [dot.content, dot.selected]));
   for (const dot of dots) {
@@ -181,10 +192,6 @@ async function shown() {
     dot.button.disabled = !dot.selected;
     if (!dot.selected) press(dot.button, false);
   }
-  for (const button of findAll("[data-space]")) button.ariaPressed = String(button.dataset.space === space);
-  const legend = found.tags.map((name, i) => make("li", { class: `colour${i}` }, name));
-  find("#map-tags").replaceChildren(...legend, make("li", { class: "quiet colour-1" }, "other or no tags"));
-  find("#map").hidden = false;
   if (!find("#grid [tabindex='0']:enabled") && current()) current().tabIndex = 0;
   showPhotographs();
   changed();

@@ -1,5 +1,5 @@
 // By photograph: suggestions by number with their kin, and tags.
-import { counted, find, findAll, mode } from "./dom.js";
+import { counted, find, findAll, mode, rove, stepIn } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
@@ -80,14 +80,7 @@ function kinHere() {
   showKin(find("[data-kin]", row));
 }
 
-function move(by) {
-  const every = rows();
-  if (!every.length) return;
-  const at = every.indexOf(document.activeElement.closest("#suggestions .row"));
-  const to = every[Math.max(0, Math.min(every.length - 1, at + by))];
-  for (const row of every) row.tabIndex = row === to ? 0 : -1;
-  to.focus();
-}
+const move = (by) => rove(rows(), stepIn(rows(), by));
 
 async function next() {
   const to = find("#photograph")?.dataset.next;

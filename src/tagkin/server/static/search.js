@@ -1,6 +1,6 @@
 // Search: tags, words and names; more results while scrolling.
 import { kindLabel, tagsFor } from "./complete.js";
-import { find, findAll, make, mode } from "./dom.js";
+import { find, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { changed, current, onChange, openStack, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";

@@ -133,7 +133,7 @@ async function takeBack(what, said, body = {}) {
 }
 
 export const undo = (run) => takeBack("undo", "Undone", run === undefined ? {} : { run });
-export const redo = () => takeBack("redo", "Redone");
+const redo = () => takeBack("redo", "Redone");
 
 // Another window made decisions; show them unless the user is busy here.
 function changedElsewhere() {

@@ -3,15 +3,13 @@ import { find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { current, focusOn, isPressed, tiles, toggle } from "./grid.js";
 import { bind } from "./keys.js";
-import { go, onShown } from "./page.js";
-import { get } from "./server.js";
+import { fresh, go, onShown } from "./page.js";
 import { View, listen as listenToPointers } from "./view.js";
 
 const COPIES = [1024, 2048]; // pixels of the copies; the larger copy is made on demand
 const CLOSEST = 8;
 const STEP = 0.15; // of the pane, for a key that moves the view
 const SWIPE = 60; // pixels
-const PROVES = 0.02; // share of a kin that proves something
 
 let view = null; // photographs side by side share it
 let place = null; // the element on the page that shows the photograph
@@ -80,8 +78,7 @@ function describe(here) {
   if (pinned) parts.push(`beside ${pinned.name}`);
   if (kin?.list.length) {
     const { name, share } = kin.list[kin.at];
-    const percent = share < PROVES ? `less than ${100 * PROVES}` : Math.round(100 * share);
-    parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${percent} %`);
+    parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${share}`);
   } else if (kin) {
     parts.push(kin.tag ? `no kin for ${kin.tag}` : "no suggestion with kin");
   }
@@ -143,23 +140,26 @@ function tagHere() {
   return openedOn && find(`#suggestions [data-tag="${openedOn}"]`) ? openedOn : null;
 }
 
-// Kin of a doubt are on the page; others come from the review.
+function kinOf(box) {
+  return findAll(".kin li", box).map((one) => {
+    const image = find("img", one);
+    const content = Number(find("a", one).getAttribute("href").split("/").pop());
+    return { content, name: image.alt, address: image.getAttribute("src"), share: find("span", one).textContent };
+  });
+}
+
+// Kin of a doubt are on its page, and those of suggestions on the page of the photograph.
 async function loadKin() {
   const doubt = place.closest("#doubts > li");
   if (doubt) {
-    const list = findAll(".kin li", doubt).map((one) => {
-      const image = find("img", one);
-      const content = Number(find("a", one).getAttribute("href").split("/").pop());
-      return { content, name: image.alt, address: image.getAttribute("src"), share: parseFloat(find("span", one).textContent) / 100 };
-    });
-    kin = { tag: find(".claim strong", doubt).textContent, list, at: 0 };
+    kin = { tag: find(".claim strong", doubt).textContent, list: kinOf(doubt), at: 0 };
     return;
   }
-  const { suggestions } = await get(`api/v1/photographs/${contentOf(place)}`);
+  const page = mode() === "photograph" ? document : (await fresh(`photographs/${contentOf(place)}`)).page;
   const wanted = tagHere();
-  const one = wanted ? suggestions.find((other) => other.tag === wanted) : suggestions.find((other) => other.all_kin.length);
-  const list = (one?.all_kin ?? []).map(({ content, name, picture, share }) => ({ content, name, address: picture, share }));
-  kin = { tag: one?.name ?? "", list, at: 0 };
+  const all = findAll("#suggestions > [data-tag]", page);
+  const one = wanted ? all.find((other) => Number(other.dataset.tag) === wanted) : all.find((other) => find(".kin", other));
+  kin = one ? { tag: find(".name", one).textContent, list: kinOf(one), at: 0 } : { tag: "", list: [], at: 0 };
 }
 
 async function toggleKin() {
