@@ -295,7 +295,7 @@ def test_overview(browser: Browser) -> None:
 def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:
     beach = tag(catalogue, "beach")
     before = browser.get(f"/api/v1/tags/{beach}").json["tag"]
-    assert (before["name"], before["suggested"], before["hidden"]) == ("beach", 2, False)
+    assert (before["name"], before["n_suggested"], before["is_hidden"]) == ("beach", 2, False)
     address = f"/api/v1/tags/{beach}/change"
     first = browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json
     assert browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json == first

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import BeforeValidator
 from typing_extensions import TypedDict
 
+from tagkin.catalogue import TagCounts
 from tagkin.templating import shown
 
 Text = Annotated[str, BeforeValidator(shown)]
@@ -124,41 +125,24 @@ class Completions(TypedDict):
     tags: list[KindOfTag]
 
 
-class TagRow(NamedTag):
-    """A tag with its counts.
-
-    Files of `found` photographs have it, and `carried` photographs have it in files or accepted.
-    `quality` is the average precision on held-out photographs.
-    """
-
-    found: int
-    accepted: int
-    rejected: int
-    carried: int
-    suggested: int
-    expected: float
-    quality: float | None
-    hidden: bool
-
-
 class TagPage(TypedDict):
     """Tags with suggestions, best first."""
 
     n_tags: int
-    tags: list[TagRow]
+    tags: list[TagCounts]
 
 
 class CountedTag(TypedDict):
     """A tag with its counts."""
 
-    tag: TagRow
+    tag: TagCounts
 
 
 class TagChanged(TypedDict):
     """A change of a tag: its run, the tags and the number of photographs that it concerns."""
 
     run: int | None
-    tag: TagRow
+    tag: TagCounts
     tags: list[Text]
     photographs: int
     state: State
@@ -200,7 +184,7 @@ class SuggestedCard(Card):
 class SuggestionPage(TypedDict):
     """Suggestions of a tag, most confident first; pass `next` as `after` for the next page."""
 
-    tag: TagRow
+    tag: TagCounts
     suggestions: list[SuggestedCard]
     next: str | None
 

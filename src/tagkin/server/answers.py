@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tagkin.catalogue import (
     Catalogue,
@@ -23,7 +24,6 @@ from tagkin.server.answer_types import (
     SuggestedTag,
     SuggestionPage,
     TagPage,
-    TagRow,
 )
 from tagkin.server.filtering import View
 from tagkin.server.order import Reading
@@ -60,37 +60,21 @@ def card(file: ContentFile) -> Card:
     }
 
 
-def tag_row(tag: TagCounts) -> TagRow:
-    """Return a tag with its counts."""
-    return {
-        "id": tag.id,
-        "name": tag.name,
-        "found": tag.n_found,
-        "accepted": tag.n_accepted,
-        "rejected": tag.n_rejected,
-        "carried": tag.n_found + tag.n_accepted,
-        "suggested": tag.n_suggested,
-        "expected": round(max(0.0, tag.expected), 1),
-        "quality": None if tag.quality is None else round(tag.quality, 3),
-        "hidden": tag.is_hidden,
-    }
-
-
 # --- by tag --------------------------------------------------------------------------------
 
 
 def tags_answer(reading: Reading, start: int, n: int) -> TagPage:
     """Return tags with suggestions for selected photographs, best first."""
     tags = reading.tags()
-    return {"n_tags": len(tags), "tags": [tag_row(tag) for tag in tags[start : start + n]]}
+    return {"n_tags": len(tags), "tags": tags[start : start + n]}
 
 
-def next_tag(reading: Reading, tag: int) -> TagRow | None:
+def next_tag(reading: Reading, tag: int) -> TagCounts | None:
     """Return the tag to review after this one, or None."""
     tags = reading.tags()
     at = next((i for i, counts in enumerate(tags) if counts.id == tag), -1)
     others = [counts for counts in (*tags[at + 1 :], *tags[: max(at, 0)]) if counts.id != tag]
-    return tag_row(others[0]) if others else None
+    return others[0] if others else None
 
 
 def suggestions_answer(
@@ -158,13 +142,12 @@ def _decisions(suggestions: Sequence[OpenSuggestion]) -> list[ShownDecision]:
     return [(s.content, round(s.confidence, 4), s.run) for s in suggestions]
 
 
-def _counted_tag(counts: TagCounts, reading: Reading) -> TagRow:
+def _counted_tag(counts: TagCounts, reading: Reading) -> TagCounts:
     """Return a tag with its counts; suggestions are counted for the selected photographs."""
-    row = tag_row(reading.order.expect(reading.catalogue, [counts])[0])
     if reading.selected is not None:
         n, right = reading.selected.suggestions.counts.get(counts.id, (0, 0.0))
-        row["suggested"], row["expected"] = n, round(right, 1)
-    return row
+        return replace(counts, n_suggested=n, expected=right)
+    return reading.order.expect(reading.catalogue, [counts])[0]
 
 
 # --- by photograph -------------------------------------------------------------------------

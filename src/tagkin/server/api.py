@@ -321,7 +321,7 @@ def tag_counts(request: Request, tag: Number) -> types.CountedTag:
     """Return a tag with its counts."""
     with reading(request) as (_, lent):
         counts = lent.order.expect(lent.catalogue, [lent.catalogue.tags.count(tag)])
-        return {"tag": answers.tag_row(counts[0])}
+        return {"tag": counts[0]}
 
 
 @router.post("/tags/{tag}/change")
@@ -342,7 +342,7 @@ def change_tag(request: Request, tag: Number, body: TagChange) -> types.TagChang
         now = catalogue.tags.count(tag)
     return {
         "run": changed.run,
-        "tag": answers.tag_row(now),
+        "tag": now,
         "tags": list(changed.tags),
         "photographs": changed.n_found,
         "state": review.state(),

@@ -79,7 +79,7 @@ def tag(
     """Show the suggestions of a tag as a grid."""
     with reading(request, selection) as (_, lent):
         answer = answers.suggestions_answer(lent, tag, n, cursor(after))
-        then = answers.next_tag(lent, answer["tag"]["id"])
+        then = answers.next_tag(lent, answer["tag"].id)
     return _page(request, "tag", selection, answer=answer, then=then, n_asked=n, strategy=None)
 
 
@@ -91,7 +91,7 @@ def question(
     with reading(request, selection) as (_, lent):
         answer = answers.question_answer(lent, strategy)
         if answer is not None:
-            then = answers.next_tag(lent, answer["tag"]["id"])
+            then = answers.next_tag(lent, answer["tag"].id)
     if answer is None:
         return tags(request, selection)
     return _page(
@@ -209,7 +209,7 @@ def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
         "accepted": progress.n_accepted,
         "rejected": progress.n_rejected,
         "to_write": catalogue.writes.count_pending(),
-        "tags": [answers.tag_row(tag) for tag in tags],
+        "tags": tags,
         "runs": _runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
     }
 

@@ -18,8 +18,8 @@ async function open(id) {
   find("#edit-title").textContent = tag.name;
   find("#new-name").value = tag.name;
   find("#parent").value = "";
-  find("[data-change=hide]").hidden = tag.hidden;
-  find("[data-change=restore]").hidden = !tag.hidden;
+  find("[data-change=hide]").hidden = tag.is_hidden;
+  find("[data-change=restore]").hidden = !tag.is_hidden;
   announce(null);
   dialog().showModal();
   find("#new-name").select();
@@ -74,7 +74,7 @@ const shownTag = () => (mode() === "tag" ? find("[data-edit]")?.dataset.edit : n
 async function hideShown() {
   if (!shownTag()) return;
   ({ tag } = await get(`api/v1/tags/${shownTag()}`));
-  await change(tag.hidden ? "restore" : "hide");
+  await change(tag.is_hidden ? "restore" : "hide");
 }
 
 function openShown() {
