@@ -197,19 +197,14 @@ def overview(request: Request, selection: Selected) -> HTMLResponse:
 
 def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
     """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
-    counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
-    tags = order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS])
+    counts = catalogue.photographs.count()
     return {
         "folder": catalogue.source.title,
         "photographs": counts.n_photographs,
         "untagged": counts.n_untagged,
         "unreadable": counts.n_problems,
-        "suggestions": progress.n_suggestions,
-        "expected": round(order.expected(catalogue, progress.expected), 1),
-        "accepted": progress.n_accepted,
-        "rejected": progress.n_rejected,
         "to_write": catalogue.writes.count_pending(),
-        "tags": tags,
+        "tags": order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS]),
         "runs": _runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
     }
 
