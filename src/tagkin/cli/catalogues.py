@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tagkin.cli.output import name_root, note, relative, report_problems, say
-from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput, pip_install
 from tagkin.progress import Progress
 from tagkin.wording import count, edited_text, name_first
@@ -251,7 +250,7 @@ def day(moment: str | None) -> str:
     then = datetime.datetime.fromisoformat(moment).astimezone()
     ago = datetime.datetime.now().astimezone().date() - then.date()
     name = {0: "Today", 1: "Yesterday"}.get(ago.days, f"{then:%F}")
-    return escape(f"{name} {then:%H:%M}")
+    return f"{name} {then:%H:%M}"
 
 
 def note_to_confirm(paths: Sequence[str]) -> None:

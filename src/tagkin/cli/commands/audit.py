@@ -23,10 +23,8 @@ from tagkin.cli.output import (
     say,
     send,
     send_json,
-    shown,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, kin_text, show
 from tagkin.wording import count, name_first, percent
 
@@ -110,7 +108,7 @@ def audit(
         _show(findings)
         say(_summarise(findings, len(annotator.files_), kind))
     if report is not None:
-        say(f"Report: {shown(report)}")
+        say(f"Report: {relative(report)}")
 
 
 def _find_undecided(
@@ -164,9 +162,9 @@ def _show(findings: list[Finding]) -> None:
     for finding in findings:
         colour = "red" if finding.kind == "wrong" else "green"
         table.add_row(
-            shown(finding.file),
-            escape(finding.tag),
-            f"[{colour}]{finding.kind}[/{colour}]",
+            relative(finding.file),
+            finding.tag,
+            data().text((finding.kind, colour)),
             percent(finding.confidence),
             kin_text((kin.file, kin.share) for kin in finding.kin),
         )

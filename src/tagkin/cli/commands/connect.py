@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.output import say, send_json, shown
+from tagkin.cli.output import relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
 
 _KEY = "TAGKIN_IMMICH_KEY"
@@ -56,7 +55,7 @@ def connect(
         if as_json:
             send_json({"address": address, "dry_run": True})
             return
-        say(f"Would connect to {escape(address)}, and keep the key in {shown(folder)}.")
+        say(f"Would connect to {address}, and keep the key in {relative(folder)}.")
         say("Dry run; nothing was sent or written.")
         return
     connection = Connection(address, _read_key())
@@ -65,10 +64,10 @@ def connect(
     if as_json:
         send_json({"address": address, "dry_run": False, "user": user})
         return
-    say(f"Connected to {escape(address)} as {escape(user)}.")
+    say(f"Connected to {address} as {user}.")
     if address.startswith("http://"):
         say("The key and the pictures travel unencrypted in your network: https:// is better.")
-    say("Next: [bold]tagkin review immich[/bold]")
+    say("Next: ", ("tagkin review immich", "bold"))
 
 
 def _read_key() -> str:

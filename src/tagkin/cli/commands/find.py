@@ -9,17 +9,8 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import find_folder, open_for_command, open_near
-from tagkin.cli.output import (
-    document,
-    note,
-    progress_bar,
-    relative,
-    report_problems,
-    send_json,
-    shown,
-)
+from tagkin.cli.output import document, note, progress_bar, relative, report_problems, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import bar, file_table, show
 
 
@@ -101,7 +92,7 @@ def find(
         return
     table = file_table("Photograph", "Fit", "Tags")
     for photograph, fit in best:
-        table.add_row(shown(photograph.file), bar(fit), ", ".join(map(escape, photograph.tags)))
+        table.add_row(relative(photograph.file), bar(fit), ", ".join(photograph.tags))
     show(table)
 
 
@@ -118,6 +109,6 @@ def _find_like(photo: Path, n: int, as_json: bool, catalogue: Path | None) -> No
         return
     table = file_table("Photograph", "Similarity", "Tags")
     for neighbour in neighbours:
-        tags = ", ".join(map(escape, neighbour.tags))
-        table.add_row(shown(neighbour.file), f"{neighbour.similarity:.2f}", tags)
+        tags = ", ".join(neighbour.tags)
+        table.add_row(relative(neighbour.file), f"{neighbour.similarity:.2f}", tags)
     show(table)

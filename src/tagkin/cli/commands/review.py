@@ -14,7 +14,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import note_change, tell_others
-from tagkin.cli.output import relative, report_problems, say, send_json, shown
+from tagkin.cli.output import relative, report_problems, say, send_json
 from tagkin.cli.registry import command
 from tagkin.features.backbone_names import get_backbone
 
@@ -183,6 +183,6 @@ def _tell(address: str, catalogue: Catalogue, as_json: bool) -> None:
         send_json({"address": address, "folder": relative(catalogue.root)})
         sys.stdout.flush()
         return
-    say(f"Reviewing {shown(catalogue.root)} at")
+    say(f"Reviewing {relative(catalogue.root)} at")
     say(f"  {address}")
     say("Press Ctrl-C to stop.")

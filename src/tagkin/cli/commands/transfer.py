@@ -16,7 +16,6 @@ from tagkin.cli.output import (
     say,
     send,
     send_json,
-    shown,
     write_file,
 )
 from tagkin.cli.registry import command
@@ -55,7 +54,7 @@ def export_decisions(
             write_file(file, text)
             if left_out:
                 note(f"A keyword list cannot hold {quote_tags(left_out)}.")
-            say(f"{count(text.count(chr(10)), 'line')} written to {shown(file)}.")
+            say(f"{count(text.count(chr(10)), 'line')} written to {relative(file)}.")
             return
         lines = map(json_line, opened.export_lines())
         if not to_file:
@@ -64,7 +63,7 @@ def export_decisions(
             return
         text = "".join(lines)
     write_file(file, text)
-    say(f"{count(text.count(chr(10)), 'line')} written to {shown(file)}.")
+    say(f"{count(text.count(chr(10)), 'line')} written to {relative(file)}.")
 
 
 @command("import")

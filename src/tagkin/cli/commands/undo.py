@@ -10,9 +10,8 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import failure_rows, note, progress_bar, relative, say, send_json, shown
+from tagkin.cli.output import failure_rows, note, progress_bar, relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
 from tagkin.wording import count, quote_tags
 
@@ -94,9 +93,7 @@ def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[s
 def _show(catalogue: Catalogue, result: UndoResult) -> None:
     tags_of = [(file.file, file.tags) for file in result.files]
     tags_of += [(decision.path, [decision.tag]) for decision in result.decisions]
-    rows = [
-        (shown(catalogue.absolute(path)), ", ".join(map(escape, tags))) for path, tags in tags_of
-    ]
+    rows = [(relative(catalogue.absolute(path)), ", ".join(tags)) for path, tags in tags_of]
     if rows:
         show_first(file_table("File", "Tags"), rows)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.output import note, progress_bar, relative, report_problems, say, send_json, shown
+from tagkin.cli.output import note, progress_bar, relative, report_problems, say, send_json
 from tagkin.cli.registry import command
 from tagkin.errors import InvalidInput
 from tagkin.wording import CHANGES, changes_text, count
@@ -60,7 +60,7 @@ def watch(
             )
             stack.callback(job.stop)
             if not as_json:
-                say(f"Watching {shown(opened.root)}. Press Ctrl-C to stop.")
+                say(f"Watching {relative(opened.root)}. Press Ctrl-C to stop.")
             while watcher.error is None:
                 is_changed.clear()
                 _catch_up(opened, job, as_json)
