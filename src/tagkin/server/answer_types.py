@@ -132,12 +132,6 @@ class TagPage(TypedDict):
     tags: list[TagCounts]
 
 
-class CountedTag(TypedDict):
-    """A tag with its counts."""
-
-    tag: TagCounts
-
-
 class TagChanged(TypedDict):
     """A change of a tag: its run, the tags and the number of photographs that it concerns."""
 

@@ -316,14 +316,6 @@ class TagChange(Step):
     into: Name | None = None
 
 
-@router.get("/tags/{tag}")
-def tag_counts(request: Request, tag: Number) -> types.CountedTag:
-    """Return a tag with its counts."""
-    with reading(request) as (_, lent):
-        counts = lent.order.expect(lent.catalogue, [lent.catalogue.tags.count(tag)])
-        return {"tag": counts[0]}
-
-
 @router.post("/tags/{tag}/change")
 def change_tag(request: Request, tag: Number, body: TagChange) -> types.TagChanged:
     """Rename, merge, hide, forget or restore a tag."""

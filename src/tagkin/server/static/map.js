@@ -38,7 +38,7 @@ function build(found) {
     button: make("button", { type: "button", class: `dot colour${dot.colour}`, tabindex: "-1", "aria-pressed": "false", "aria-label": dot.name, "data-content": dot.content }),
   }));
   grid.replaceChildren(...dots.map((dot) => dot.button));
-  view = new View(plane, CLOSEST, moved);
+  view = new View(plane, CLOSEST, () => [grid], moved);
   listenToPointers(grid, view, { frameOf: () => plane, isMeant });
   grid.addEventListener("pointerover", (event) => peek(dotOf(event.target)));
   grid.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && peek(dotOf(event.target)));
@@ -67,7 +67,6 @@ function showPhotographs() {
   const { width, height } = plane.getBoundingClientRect();
   const side = Math.min(104, 40 + 9 * view.scale);
   const taken = [];
-  plane.style.setProperty("--side", `${side}px`);
   for (const dot of dots) {
     const [x, y] = placeOf(dot);
     const [left, top] = [x * width, y * height];
@@ -77,6 +76,7 @@ function showPhotographs() {
     dot.button.classList.toggle("large", isLarge);
     if (!isLarge) continue;
     taken.push([left, top]);
+    dot.button.style.setProperty("--side", `${side}px`);
     if (!dot.button.children.length) dot.button.append(make("img", { src: dot.thumbnail, alt: "", draggable: "false" }));
   }
 }

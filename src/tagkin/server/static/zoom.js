@@ -250,7 +250,7 @@ const ACTIONS = {
 
 export function listen() {
   const box = dialog();
-  view = new View(box, CLOSEST, viewChanged);
+  view = new View(box, CLOSEST, () => findAll("#closer figure > *"), viewChanged);
   listenToPointers(find(".stage", box), view, {
     frameOf: (event) => event.target.closest?.("#closer figure") ?? panes()[0],
     swiped: (by) => view.scale === 1 && Math.abs(by) > SWIPE && step(by < 0 ? 1 : -1),
