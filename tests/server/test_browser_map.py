@@ -115,6 +115,25 @@ def test_a_drag_moves_the_map(page: Any, window: Window) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
 
 
+# Two fingers that part, as shares of the width of the map.
+PINCH = """() => {
+  const plane = document.querySelector("#map .plane");
+  const { left, top, width, height } = plane.getBoundingClientRect();
+  const fire = (kind, pointerId, x) => document.querySelector("#map #grid").dispatchEvent(
+    new PointerEvent(kind, { pointerId, pointerType: "touch", bubbles: true,
+      clientX: left + x * width, clientY: top + height / 2 }));
+  const steps = { pointerdown: [0.45, 0.55], pointermove: [0.4, 0.6], pointerup: [0.4, 0.6] };
+  for (const [kind, places] of Object.entries(steps)) places.forEach((x, i) => fire(kind, i, x));
+}"""
+
+
+def test_two_fingers_zoom(page: Any) -> None:
+    page.locator("#map .dot").first.wait_for()
+    page.evaluate(PINCH)
+    assert page.locator("#map-scale").inner_text() == "200 %"
+    assert page.locator("#selection").is_hidden()
+
+
 def test_the_map_stays_while_the_page_around_it_changes(
     page: Any, window: Window, served: Served
 ) -> None:

@@ -21,8 +21,12 @@ let space = "semantic";
 let isDue = false;
 
 const isSelecting = (event) => event.shiftKey || find("#grid").dataset.drag === "select";
-const dotOf = (element) => dots.find((dot) => dot.button === element?.closest("#map .dot"));
 const focused = () => dotOf(document.activeElement);
+
+function dotOf(element) {
+  const button = element.closest("#map .dot");
+  return button && dots.find((dot) => dot.button === button);
+}
 
 // The place of a dot from the middle of the map, in widths and heights of the map.
 function placeOf(dot) {
@@ -32,8 +36,7 @@ function placeOf(dot) {
 
 function build(found) {
   const grid = find("#grid", plane);
-  const order = [...found].sort((a, b) => a.colour - b.colour); // those with a coloured tag are on top
-  dots = order.map((dot) => ({
+  dots = found.map((dot) => ({
     ...dot,
     button: make("button", { type: "button", class: `dot colour${dot.colour}`, tabindex: "-1", "aria-pressed": "false", "aria-label": dot.name, "data-content": dot.content }),
   }));
@@ -137,6 +140,7 @@ function move(event) {
 function zoom(factor) {
   const at = focused() ?? middle();
   view.zoom(factor, at ? placeOf(at) : [0, 0]);
+  peek(focused());
 }
 
 // The wheel scrolls the page, unless the map is in use.
