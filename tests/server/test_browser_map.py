@@ -67,7 +67,7 @@ def test_photographs_come_when_one_comes_nearer(page: Any) -> None:
     assert page.locator("#map-scale").inner_text() == "100 %"
     page.keyboard.press("m")
     page.mouse.wheel(0, -200)
-    page.wait_for_function("document.querySelector('#map-scale').textContent === '195 %'")
+    page.wait_for_function("() => document.querySelector('#map-scale').textContent === '195 %'")
 
 
 def test_the_selection_is_tagged(page: Any, window: Window, served: Served) -> None:
