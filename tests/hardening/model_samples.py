@@ -99,7 +99,7 @@ _MAKERS = {
     "tag-relevance": lambda: TagRelevance(20).fit(X, Y, users=np.arange(60) % 7),
     "tagprop": lambda: TagProp(20).fit(X, Y),
     "tagprop-distance": lambda: TagProp(20, weights="distance", sigmoids=False).fit(X, Y),
-    "two-pass": lambda: TwoPassKNN(metric_learning=True).fit(X, Y),
+    "two-pass": lambda: TwoPassKNN().fit(X, Y),
     "unknown": lambda: FeatureAnnotator().fit(X, Y, complete=np.arange(len(X)) % 2 == 0),
     "vocabulary": lambda: Vocabulary(
         aliases={"ocean": "sea"}, separator=["|", "/"], merge_levels=True, exclude=["snow"]
