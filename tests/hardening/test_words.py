@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tagkin.cli.output import csv_text
-from tagkin.cli.streams import encode_text, escape
+from tagkin.cli.streams import encode_text, visible
 from tagkin.collection import TagTable, read_collection, read_tags
 from tagkin.errors import StorageError
 from tagkin.features import FeatureCache, default_cache_folder
@@ -64,9 +64,9 @@ def test_tag_files_have_a_way_back_from_guarded_cells(tmp_path):
 
 def test_nothing_turns_the_text_on_a_terminal():
     turning = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-    assert escape(f"photo{turning}gpj.exe") == f"photo{'�' * len(turning)}gpj.exe"
+    assert visible(f"photo{turning}gpj.exe") == f"photo{'�' * len(turning)}gpj.exe"
     family = "👨\u200d👩\u200d👧"  # joined by characters that have no width, and do no harm
-    assert escape(family) == family
+    assert visible(family) == family
 
 
 def test_files_of_other_formats_that_a_tag_file_names_are_there(tmp_path):
