@@ -94,7 +94,7 @@ def _steps(kinds: dict[str, dict[str, Any]]) -> str:
 *Limit* is the share of the upper bound that `extract` could reach if only decoding and the network
 took time; the target is {100 * TARGET:.0f} %. The limit is the Huffman code of a large JPEG, which
 must be decoded completely at any size, as the time at 1/8 shows. Pillow, OpenCV, libvips and
-simplejpeg all use libjpeg-turbo. These files have no preview.
+simplejpeg all use libjpeg-turbo.
 
 """
 

@@ -62,8 +62,11 @@ class _Prior:
         return self.scores(features, table.rows)
 
 
+_PRIOR: Any = _Prior()  # in place of a NamePrior
+
+
 def _with_names() -> FeatureAnnotator:
-    learned = FeatureAnnotator(method=NeighborVoting(20), prior=_Prior())
+    learned = FeatureAnnotator(method=NeighborVoting(20), prior=_PRIOR)
     learned.fit(X, TAGS)
     learned.prior = None  # a model goes without it
     return learned
@@ -131,7 +134,7 @@ def use(model: Any) -> None:
             model.audit(5)
         elif isinstance(model, FeatureAnnotator):
             if getattr(model, "names_", None) is not None:
-                model.prior = _Prior()
+                model.prior = _PRIOR
             model.suggest(X_NEW[:5], n=2)
             model.audit(5)
             labels = TAGS[:3] if model.vocabulary_ is not None else Y[:3]

@@ -20,6 +20,7 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 
 __all__ = [
+    "Choice",
     "Columns",
     "Either",
     "FileNames",
@@ -184,6 +185,17 @@ class Text(Rule):
             raise Refused(where, f"is {describe_value(value)}, not a text")
         if self.pattern and not re.fullmatch(self.pattern, value):
             raise Refused(where, f"is {describe_value(value)}")
+
+
+@dataclass(eq=False)
+class Choice(Rule):
+    """One of several texts."""
+
+    names: Sequence[str]
+
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+        if not isinstance(value, str) or value not in self.names:
+            raise Refused(where, f"is {describe_value(value)}, none of {', '.join(self.names)}")
 
 
 # --- arrays ------------------------------------------------------------------------------
