@@ -60,6 +60,7 @@ def draw(name: str, commands: list[str], home: Path) -> None:
     for k, command in enumerate(commands):
         console.print(Text.assemble("\n" if k else "", ("$ ", "green"), (command, "bold")))
         console.print(Text.from_ansi(said(command, home)))
+    console.print()  # Rich cuts the last line at its baseline
     drawn = console.export_svg(title="tagkin")
     drawn = _FONT.sub("", drawn).replace("Fira Code", "DejaVu Sans Mono")
     (IMAGES / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")

@@ -22,6 +22,7 @@ QUERY, LABEL = "oakland-zoo-otters.jpg", "animal"
 N_NEIGHBORS = 7
 WIDTH, HEIGHT, GAP, BORDER = 168, 112, 12, 6
 BLUE, GREEN, NONE = "#4477AA", "#228833", "#BBBBBB"  # Paul Tol's bright scheme
+TEXT, TEXT_SIZE, TITLE = "#7D8896", 27, 42  # legible on light and dark, at half the size
 
 
 def rank_neighbors() -> tuple[list[str], list[bool], dict[str, np.ndarray]]:
@@ -45,17 +46,17 @@ def rank_neighbors() -> tuple[list[str], list[bool], dict[str, np.ndarray]]:
 def draw() -> Image.Image:
     """Draw a row for each space: the query, then its neighbours, nearest first."""
     files, has_label, found = rank_neighbors()
-    font = ImageFont.load_default(16)
+    font = ImageFont.load_default(TEXT_SIZE)
     width = (N_NEIGHBORS + 1) * (WIDTH + GAP) + GAP
-    strip = Image.new("RGB", (width, len(found) * (HEIGHT + GAP + 24) + GAP), "white")
+    strip = Image.new("RGBA", (width, len(found) * (HEIGHT + GAP + TITLE) + GAP))
     pen = ImageDraw.Draw(strip)
     for line, (title, indices) in enumerate(found.items()):
-        top = GAP + line * (HEIGHT + GAP + 24)
+        top = GAP + line * (HEIGHT + GAP + TITLE)
         n_right = sum(has_label[i] for i in indices)
         text = f"{title}: {n_right} of the {N_NEIGHBORS} nearest photographs have the label {LABEL}"
-        pen.text((GAP, top), text, fill="black", font=font)
+        pen.text((GAP, top), text, fill=TEXT, font=font)
         for place, i in enumerate([0, *indices]):
-            left, y = GAP + place * (WIDTH + GAP), top + 24
+            left, y = GAP + place * (WIDTH + GAP), top + TITLE
             color = BLUE if place == 0 else GREEN if has_label[i] else NONE
             pen.rectangle((left, y, left + WIDTH - 1, y + HEIGHT - 1), fill=color)
             picture = Image.open(IMAGES / "photographs" / files[i]).convert("RGB")

@@ -14,9 +14,9 @@ __all__ = ["best_in_rows", "expected_precision"]
 def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
     """Return each row's expected average precision over random orders of equal scores.
 
-    A group of m equal scores, p of them positive, below A entries with Q positives, adds
-    Σᵢ (p/m) (Q + 1 + (i−1) c) / (A+i) over its ranks i = 1…m, where c = (p−1)/(m−1): rank i holds a
-    positive with probability p/m, and then (i−1) c of the others are expected above it.
+    Consider a group of m equal scores, p of them positive, below A entries with Q positives. It
+    adds Σᵢ (p/m) (Q + 1 + (i−1) c) / (A+i) over its ranks i = 1…m, where c = (p−1)/(m−1). Rank i
+    holds a positive with probability p/m, and then (i−1) c of the others are expected above it.
     With H = Σᵢ 1/(A+i) the sum is (p/m) (c m + (Q + 1 − c (A+1)) H).
 
     Parameters

@@ -153,7 +153,7 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
         most 2/n for an image with two labels), "image_recall", "hit_rate" (the share of images with
         at least one label right) and "MiAP". Means over labels: "MAP", and the paper's Prec@n and
         Rec@n, "macro_precision" and "macro_recall". There a label that is never suggested, or is on
-        no image, counts as 0, so they are far lower if most labels are rare. "n_plus" is N+, the
+        no image, is 0, so they are far lower if most labels are rare. "n_plus" is N+, the
         number of labels with a recall above 0.
 
     Examples

@@ -68,7 +68,7 @@ def chi2_distances(X: Array, Y: Array) -> Array:
 
 
 def _share_little(X: Array, Y: Array) -> bool:
-    """Whether visiting shared features costs less than visiting all."""
+    """Return whether visiting shared features costs less than visiting all."""
     counts_x, counts_y = (np.count_nonzero(Z, axis=0).astype(float) for Z in (X, Y))
     n_features = X.shape[1]
     shared = _COST_OF_SHARED_ENTRY * float(counts_x @ counts_y) + _COST_OF_FEATURE * n_features

@@ -258,7 +258,7 @@ class Moments:
             setattr(self, name, total)
 
     def holds(self, other: Moments) -> bool:
-        """Whether the images of `other` can be among these, because no sum of squares is larger."""
+        """Return whether the images of `other` can be among these: no sum of squares is larger."""
         xp = namespace(self.shift)
         for mine, theirs in (
             (self.text_gram, other.text_gram),

@@ -20,7 +20,7 @@ __all__ = ["has_seen", "remember"]
 
 
 class FittedSpace(Protocol):
-    """A fitted `SemanticSpace`, as far as its labels are compared with others."""
+    """The labels of a fitted `SemanticSpace`, to compare with others."""
 
     text_view_: TextView
     n_images_: int
@@ -42,7 +42,7 @@ def remember(embeddings: Array, space: FittedSpace) -> None:
 
 
 def has_seen(X: object, Y: LabelMatrix) -> bool:
-    """Whether X (N×m) are embeddings in a space that was fitted on the labels Y (N×D).
+    """Return whether X (N×m) are embeddings in a space that was fitted on the labels Y (N×D).
 
     False if this is not known: for copies, for parts, and after the space is gone.
     """
@@ -55,7 +55,7 @@ def has_seen(X: object, Y: LabelMatrix) -> bool:
 
 
 def _learned_from(space: FittedSpace, Y: LabelMatrix) -> bool:
-    """Whether a space was learned from labels with the same counts."""
+    """Return whether a space was learned from labels with the same counts."""
     view = space.text_view_
     kept = getattr(view, "kept_", None)
     n_labels = getattr(view, "n_labels_", space.text_mean_.shape[0])

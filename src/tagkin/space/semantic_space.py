@@ -169,9 +169,9 @@ class SemanticSpace(
         y : labels of shape (N, D), dense or sparse
         sample_weight : array of shape (N,), optional
             Weights ω ≥ 0 of the images. All sums are weighted, Σ ωᵢ (kᵢ − k̄)(tᵢ − t̄)ᵀ and the like,
-            with weighted means, so an image of weight 2 counts as two. κ does not scale with the
-            weights; scale them to a mean of 1 to keep its meaning. Landmarks are chosen, and the
-            text view is fitted, without weights.
+            with weighted means, so an image of weight 2 is the same as two. κ does not scale with
+            the weights; scale them to a mean of 1 to keep its meaning. Landmarks and the text view
+            do not depend on weights.
         """
         return self._fit(X, y, sample_weight)
 
@@ -471,7 +471,7 @@ class SemanticSpace(
 
 
 def uses_landmarks(space: SemanticSpace, n_images: int) -> bool:
-    """Whether a fit of `n_images` uses landmarks, not the kernel of all pairs."""
+    """Return whether a fit of `n_images` uses landmarks, not the kernel of all pairs."""
     return not isinstance(space.selection, str) or n_images > space.n_landmarks
 
 

@@ -38,7 +38,7 @@ class Solving(NamedTuple):
     n_components: int | None
 
     def rotates(self, n_text: int) -> bool:
-        """Whether a space with this many text features is rotated to its canonical directions.
+        """Return whether to rotate a space of this many text features to its canonical directions.
 
         The rotation is an eigenproblem of their number and changes no cosine. It is left out if it
         would take longer than the rest, unless the parameters ask for the directions themselves.
