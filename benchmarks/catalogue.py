@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.process import say
-from tagkin.catalogue import ACCEPTED, Catalogue, Filters, Suggested, open_for_scan
+from tagkin.annotator.suggestions import Kin, TagSuggestion
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters, open_for_scan
 
 N_TAGS, N_SUGGESTED, N_MOST, N_KIN, REPEATS = 1000, 10, 20, 5, 100
 SIDECAR = (
@@ -63,7 +64,8 @@ def replace_file(path: str, data: bytes, moment: float) -> None:
 def put_everything(catalogue: Catalogue, n_suggested: int = N_SUGGESTED) -> int:
     """Suggestions for all photographs, doubts about some; how many suggestions."""
     rng = np.random.default_rng(1)
-    contents = np.array(catalogue.database.rows("SELECT id FROM contents"))[:, 0].tolist()
+    contents = catalogue.database.column("SELECT id FROM contents")
+    numbers = {str(content): content for content in contents}
     n = 0
     with catalogue.database.run("suggest", model="0" * 64) as run:
         for start in range(0, len(contents), 1000):
@@ -75,15 +77,15 @@ def put_everything(catalogue: Catalogue, n_suggested: int = N_SUGGESTED) -> int:
             each = []
             for i, content in enumerate(some):
                 row = dict.fromkeys([*names[i], *(f"tag {k:04}" for k in rare[i])])
-                support = [(one, 1 / N_KIN) for one in kin[i]]
+                support = tuple(Kin(str(one), 1 / N_KIN) for one in kin[i])
                 pairs = zip(row, sure[i], strict=False)
-                each.append((content, [Suggested(name, p, support, 0.1, 0.4) for name, p in pairs]))
-            n += catalogue.suggestions.replace(run.id, each)
-    with catalogue.database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO doubts SELECT content, tag, run, iif(content % 2, 'wrong', 'missing'), "
-            "confidence, evidence FROM suggestions WHERE content % 10 = 0"
-        )
+                suggested = [TagSuggestion(tag, p, support, 0.1, 0.4) for tag, p in pairs]
+                each.append((content, suggested))
+            n += catalogue.suggestions.replace(run.id, each, numbers)
+    catalogue.database.execute(
+        "INSERT INTO doubts SELECT content, tag, run, iif(content % 2, 'wrong', 'missing'), "
+        "confidence, evidence FROM suggestions WHERE content % 10 = 0"
+    )
     return n
 
 

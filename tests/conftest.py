@@ -62,9 +62,10 @@ SWEEPS = (
     "tests/cli/test_models.py::test_nothing_is_installed",
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
-    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[cp437]",
-    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[cp1252]",
-    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[latin-1]",
+    *(
+        f"tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[{encoding}]"
+        for encoding in ("utf-8", "cp437", "cp1252", "latin-1", "shift_jis")
+    ),
     "tests/cli/test_watch.py",
     "tests/collection/sidecars/test_editing_at_random.py",
     "tests/collection/sidecars/test_kills.py::test_killed_at_every_step[darktable]",
@@ -79,11 +80,16 @@ SWEEPS = (
     "tests/features/test_cache_kills.py",
     "tests/features/test_efficientnet.py::test_every_layer_is_torchs",
     "tests/hardening/",
+    *(
+        f"tests/immich/test_writing.py::test_killed_at_a_request[{case}"
+        for case in ("2-", "6-", "7-True", "8-")
+    ),
     "tests/lexicons/test_wordnet_published.py",
     "tests/server/test_browser",
     "tests/server/test_interleaving.py::test_every_other_order",
     "tests/storage/test_replacing.py::test_adding_images_and_saving_survives_kills[1]",
     "tests/storage/test_replacing.py::test_a_kill_at_any_step_leaves_a_whole_model[1]",
+    "tests/storage/test_replacing.py::test_a_kill_of_the_first_save_leaves_nothing_in_the_way[1]",
     "tests/test_docs.py",
     "tests/test_emulation.py",
     "tests/test_estimator_contract.py::test_scikit_learns_checks",

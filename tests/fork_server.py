@@ -79,12 +79,12 @@ def serve(address: str) -> Callable[[], None] | None:
         listening.listen()
         print("ready", flush=True)
         while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
-            asked, _ = listening.accept()
+            request_socket, _ = listening.accept()
             _forget_those_that_ended()
-            with asked:
+            with request_socket:
                 if not os.fork():
                     listening.close()
-                    return _begun(asked)
+                    return _start_command(request_socket)
     return None
 
 
@@ -100,16 +100,16 @@ def _leave_other_packages() -> None:
             del sys.modules[name]
 
 
-def _begun(asked: socket.socket) -> Callable[[], None]:
+def _start_command(request_socket: socket.socket) -> Callable[[], None]:
     """Fork once more: one process is the command, the other looks after it and does not return."""
-    request, streams = _received(asked)
+    request, streams = _receive(request_socket)
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # a fork forgets one that comes too soon
     child = os.fork()
     if child:
         for stream in (0, 1, *streams):
             os.close(stream)
-        _look_after(child, asked)
-    asked.close()
+        _look_after(child, request_socket)
+    request_socket.close()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -135,25 +135,27 @@ def _forget_those_that_ended() -> None:
             pass
 
 
-def _received(asked: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    head, streams, *_ = socket.recv_fds(asked, LENGTH, 3)
-    text = asked.recv(int.from_bytes(head), socket.MSG_WAITALL)  # and nothing of what follows it
+def _receive(request_socket: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    head, streams, *_ = socket.recv_fds(request_socket, LENGTH, 3)
+    text = request_socket.recv(
+        int.from_bytes(head), socket.MSG_WAITALL
+    )  # and nothing of what follows it
     return marshal.loads(text), streams
 
 
-def _look_after(child: int, asked: socket.socket) -> NoReturn:
+def _look_after(child: int, request_socket: socket.socket) -> NoReturn:
     """Pass signals on, or kill it where nobody waits for it any more; tell how it ended."""
 
     def listen() -> None:
         with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
-            while number := asked.recv(1):
+            while number := request_socket.recv(1):
                 os.kill(child, number[0])
             os.kill(child, signal.SIGKILL)
 
     threading.Thread(target=listen, daemon=True).start()
     _, status = os.waitpid(child, 0)
     try:
-        asked.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
+        request_socket.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
     finally:
         os._exit(0)
 

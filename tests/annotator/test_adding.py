@@ -26,8 +26,8 @@ def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(syn
     assert annotator.vocabulary_.dropped_["unique"] == 1
     assert annotator.files_[0].endswith("moved/0000.jpg")
     assert len(annotator.files_) == 60
-    carried = annotator.vocabulary_.transform(annotator.tags_).toarray()
-    assert (annotator.method_.labels.toarray() == carried).all()
+    labels = annotator.vocabulary_.transform(annotator.tags_).toarray()
+    assert (annotator.method_.labels.toarray() == labels).all()
 
 
 def test_new_photographs_and_new_tags_without_a_new_fit(synthetic):
@@ -70,8 +70,8 @@ def test_known_photographs_get_their_new_tags(synthetic):
     annotator.partial_fit(seen(synthetic.X[:1]), [["snow"]])
     assert len(annotator.files_) == 100
     assert annotator.tags_[0] == ["snow"]
-    carried = annotator.vocabulary_.inverse_transform(annotator.method_.labels[:1])
-    assert carried == [["snow"]]
+    tags = annotator.vocabulary_.inverse_transform(annotator.method_.labels[:1])
+    assert tags == [["snow"]]
     with pytest.raises(InvalidInput, match="new fit"):
         annotator.partial_fit(seen(synthetic.X[:2]), [["fresh"], ["fresh"]])
 

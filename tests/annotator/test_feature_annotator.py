@@ -406,10 +406,9 @@ def test_labels_between_0_and_1_are_refused(by_voting, X, Y):
     doubtful = Y.toarray().astype(float)
     doubtful[3, 1] = 0.3
     for given in (doubtful, scipy.sparse.csr_array(doubtful)):
-        with pytest.raises(InvalidInput, match=r"Row 3, column 1 of Y is 0\.3\b"):
-            FeatureAnnotator(SPACE).fit(X, given)
-        with pytest.raises(InvalidInput, match=r"Row 3, column 1 of Y is 0\.3\b"):
-            by_voting.score(X, given)
+        for use in (FeatureAnnotator(SPACE).fit, by_voting.score):
+            with pytest.raises(InvalidInput, match=r"Row 3, column 1 of Y is 0\.3\b"):
+                use(X, given)
 
 
 def test_scikit_learns_cross_validation_takes_tags_and_probabilities_of_a_matrix(X, Y, synthetic):

@@ -73,8 +73,8 @@ def test_one_tag_in_its_forms_is_learned_as_one(synthetic, tmp_path):
     photo = annotator.suggest(seen(synthetic.X[:40]), threshold=0.0)[1]
     assert "4K wallpaper" in photo.tags  # what it carries is said as it is
     for suggestion in annotator.suggest(seen(synthetic.X[:40]), threshold=0.0):
-        carried = synthetic.tags[row_of(suggestion.file)]
-        assert not {s.tag for s in suggestion.suggestions} & set(carried)
+        tags = synthetic.tags[row_of(suggestion.file)]
+        assert not {s.tag for s in suggestion.suggestions} & set(tags)
 
 
 def test_flat_and_hierarchical_tags_are_one_without_asking(synthetic):

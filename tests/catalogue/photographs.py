@@ -94,8 +94,8 @@ def files(root: Path) -> dict[str, bytes]:
 
 def keep_decisions(catalogue: Catalogue) -> None:
     """Keep the decisions on edited photographs, as if their features were the same."""
-    with catalogue.database.transaction() as connection:
+    with catalogue.database.transaction():
         for old, new in catalogue.database.rows(
             "SELECT was, id FROM contents WHERE was IS NOT NULL"
         ):
-            carry_decisions(connection, old, new)
+            carry_decisions(catalogue.database, old, new)

@@ -22,8 +22,7 @@ def test_a_text_that_is_whole_is_read():
 @pytest.mark.parametrize("column", ["parameters", "outcome"])
 def test_a_damaged_run_is_told_by_all_who_read_it(column, catalogue):
     offer(catalogue)
-    with catalogue.database.transaction() as connection:
-        connection.execute(f"UPDATE runs SET {column} = '{{,' WHERE id = 1")
+    catalogue.database.execute(f"UPDATE runs SET {column} = '{{,' WHERE id = 1")
     for look in (catalogue.runs.history, catalogue.status):
         with pytest.raises(StorageError, match="damaged"):
             look()

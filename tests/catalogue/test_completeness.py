@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tagkin.annotator import Finding
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 from tagkin.errors import InvalidInput, NotFound
 
@@ -153,18 +154,14 @@ def test_a_finished_photograph_may_move_and_be_edited(catalogue, folder, rescan)
 
 
 def test_nothing_is_missing_from_a_finished_photograph(catalogue):
-    from tagkin.catalogue.doubts import NewDoubt
-
     run = offer(catalogue)
     numbers = {path: content(catalogue, path) for path in OFFERED}
-    catalogue.doubts.replace(
-        run,
-        [
-            NewDoubt(numbers[D], "holiday", "missing", 0.9, []),
-            NewDoubt(numbers["a.jpg"], "sea", "wrong", 0.8, []),
-            NewDoubt(numbers["b.jpg"], "sea", "missing", 0.7, []),
-        ],
-    )
+    findings = [
+        Finding(D, "holiday", "missing", 0.9, ()),
+        Finding("a.jpg", "sea", "wrong", 0.8, ()),
+        Finding("b.jpg", "sea", "missing", 0.7, ()),
+    ]
+    assert catalogue.doubts.replace(run, findings, numbers) == 3
     finish(catalogue, D, "a.jpg")
     assert [(d.path, d.kind) for d in catalogue.doubts.list_open()] == [
         ("a.jpg", "wrong"),

@@ -136,10 +136,10 @@ def test_a_transaction_is_all_or_nothing(tmp_path):
 
         def add_twice():
             add = "INSERT INTO tags (name, key) VALUES ('x', 'x')"
-            with database.transaction() as connection:
-                connection.execute(add)
-                with database.transaction() as inner:
-                    inner.execute(add)
+            with database.transaction():
+                database.execute(add)
+                with database.transaction():
+                    database.execute(add)
 
         with pytest.raises(StorageError, match="UNIQUE"):
             add_twice()

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters, Suggested
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants, keep_decisions
-from .suggested import OFFERED, content, decisions, offer, open_suggestions
+from .suggested import OFFERED, content, decisions, new_suggestion, offer, open_suggestions
 
 needs_any_name = pytest.mark.skipif(
     sys.platform in ("darwin", "win32"), reason="file names are Unicode on this system"
@@ -152,7 +152,7 @@ def test_a_folder_whose_name_is_not_utf_8(folder, catalogue, rescan):
     offer(catalogue, {"a/f.jpg": {"sea": 0.9}})
     number = catalogue.photographs.content_of(path)
     with catalogue.database.run("suggest") as run:
-        catalogue.suggestions.replace(run.id, [(number, [Suggested("sea", 0.8, ())])])
+        catalogue.suggestions.replace(run.id, [(number, [new_suggestion("sea", 0.8, ())])])
     assert [photo.file for photo in catalogue.photographs.with_tags(folder=name)] == [
         catalogue.absolute(path)
     ]

@@ -35,7 +35,7 @@ def decided(catalogue, folder):
         change = Written(file, b"what stood there", digest, added)
         photo = ToWrite(photograph, "a.jpg", ["Holiday!"])
         number = catalogue.writes.plan(run.id, photo, "a.jpg.xmp", change)
-        catalogue.writes.end(number, "done")
+        catalogue.writes.update(number, state="done")
     return catalogue
 
 
@@ -219,7 +219,7 @@ def test_a_write_is_kept_with_what_stood_there(catalogue):
         change = Written(file, before, "ab" * 32, added)
         number = catalogue.writes.plan(run.id, todo, "a.jpg.xmp", change)
         assert [unfinished.id for unfinished in catalogue.writes.unfinished()] == [number]
-        catalogue.writes.end(number, "done")
+        catalogue.writes.update(number, state="done")
     (write,) = catalogue.writes.of_run(run.id)
     assert write.before == before
     assert (write.after, write.added, write.state) == (
@@ -229,7 +229,7 @@ def test_a_write_is_kept_with_what_stood_there(catalogue):
     )
     assert not catalogue.writes.pending()
     with catalogue.database.run("undo", undoes=run.id) as undo:
-        catalogue.writes.mark_undone(number, "as it was")
+        catalogue.writes.update(number, state="undone", note="as it was")
     assert catalogue.writes.pending() == [todo]
     assert catalogue.runs.history()[1].undone_by == undo.id
     assert content(catalogue, "a.jpg")

@@ -1,8 +1,13 @@
 """Killed at any moment, a catalogue is sound: nothing is half done, nothing that ended is lost."""
 
+import contextlib
 import os
 import random
 import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
 
 from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_catalogue
 from tests.forking import in_child, needs_fork
@@ -65,9 +70,9 @@ def killed_at_step(path, folder, seed, n) -> int:
     """Work in a child that is killed in the middle of a statement; its exit status."""
 
     def working():
-        with open_catalogue(path, write=True) as catalogue:
+        with every_ten_steps() as do, open_catalogue(path, write=True) as catalogue:
             catalogue.database.row(UNHURRIED)
-            by_step(n)(catalogue)
+            do.append(by_step(n))
             work(catalogue, folder, seed, begin=lambda: None)
 
     return os.waitpid(in_child(working), 0)[1]
@@ -91,23 +96,37 @@ def killed_at_moment(path, folder, seed, n) -> int:
     return os.waitpid(child, 0)[1]
 
 
-def by_step(n: int):
-    """Kill after 10n instructions of SQLite's machine: in the middle of a statement."""
+@contextlib.contextmanager
+def every_ten_steps() -> Iterator[list[Callable[[], None]]]:
+    """Do what is in the list after each ten instructions of SQLite's machine."""
+    do: list[Callable[[], None]] = []
+    connect = sqlite3.connect
 
-    def arm(catalogue: Catalogue) -> None:
-        left = n
+    def step() -> int:
+        for each in do:
+            each()
+        return 0
 
-        def count() -> int:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return 0
+    def connect_with_steps(*args: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*args, **options)
+        connection.set_progress_handler(step, 10)
+        return connection
 
-        with catalogue.database.transaction() as connection:
-            connection.set_progress_handler(count, 10)
+    with mock.patch.object(sqlite3, "connect", connect_with_steps):
+        yield do
 
-    return arm
+
+def by_step(n: int) -> Callable[[], None]:
+    """Kill at the n-th call: in the middle of a statement."""
+    left = n
+
+    def count() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return count
 
 
 def test_a_catalogue_survives_two_hundred_kills(catalogue, folder, lean):

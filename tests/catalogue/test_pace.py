@@ -23,8 +23,9 @@ def answer(catalogue: Catalogue, path: str, n: int, seconds: float) -> None:
     run = catalogue.decisions.decide_pairs(pairs).run
     last = catalogue.database.value("SELECT max(started_at) FROM runs WHERE id < ?", (run,))
     moment = datetime.datetime.fromisoformat(last) + datetime.timedelta(seconds=seconds)
-    with catalogue.database.transaction() as connection:
-        connection.execute("UPDATE runs SET started_at = ? WHERE id = ?", (moment.isoformat(), run))
+    catalogue.database.execute(
+        "UPDATE runs SET started_at = ? WHERE id = ?", (moment.isoformat(), run)
+    )
 
 
 def test_the_median_answer_counts(catalogue: Catalogue) -> None:

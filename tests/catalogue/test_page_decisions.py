@@ -65,8 +65,8 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one(catalogue):
 def test_a_tag_that_stands_in_files_is_confirmed_where_it_was_doubted(catalogue):
     suggestion = pair(catalogue, "a.jpg", "sea")
     assert catalogue.decisions.decide_pairs([suggestion]).run is None  # no news
-    with catalogue.database.run("train") as run, catalogue.database.transaction() as connection:
-        connection.execute(
+    with catalogue.database.run("train") as run, catalogue.database.transaction():
+        catalogue.database.execute(
             "INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.9, x'')", (*suggestion, run.id)
         )
     assert len(catalogue.decisions.decide_pairs([suggestion])) == 1
@@ -149,9 +149,9 @@ def test_doubts_of_what_was_accepted_with_the_rest(catalogue):
     ]
     assert all(doubt.kind == "accepted" and doubt.was_accepted and doubt.kin for doubt in doubts)
     assert catalogue.doubts.among_accepted(1, 1) == doubts[1:]
-    with catalogue.database.run("train") as run, catalogue.database.transaction() as connection:
+    with catalogue.database.run("train") as run, catalogue.database.transaction():
         for content in (a, single):
-            connection.execute(
+            catalogue.database.execute(
                 "INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.7, x'')", (*content, run.id)
             )
     assert [(doubt.path, doubt.was_accepted) for doubt in catalogue.doubts.list_open()] == [

@@ -192,7 +192,7 @@ def n_scanned_after_kills(path, root, backup):
         with open_catalogue(path, write=True) as catalogue:
             catalogue.scan()
             assert decisions(catalogue) == decided
-            if catalogue.writes.runs_to_undo([run]):
+            if catalogue.runs.list_undoable([run]):
                 catalogue.undo(run)
             catalogue.scan()
             assert decisions(catalogue) == decided

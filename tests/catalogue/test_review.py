@@ -2,10 +2,10 @@
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters, Suggested
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 
-from .suggested import OFFERED, content, offer
+from .suggested import OFFERED, content, new_suggestion, offer, store
 
 
 def number(catalogue, tag):
@@ -78,9 +78,9 @@ def test_search(catalogue):
 def test_doubts_that_were_decided_on_are_left_out(catalogue):
     run = offer(catalogue)
     rows = [("a.jpg", "sea", "wrong", 0.9), ("2024/d.jpg", "beach", "missing", 0.8)]
-    with catalogue.database.transaction() as connection:
+    with catalogue.database.transaction():
         for path, tag, kind, confidence in rows:
-            connection.execute(
+            catalogue.database.execute(
                 "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
                 (content(catalogue, path), number(catalogue, tag), run, kind, confidence, b""),
             )
@@ -98,12 +98,12 @@ def test_kin_that_add_little_are_no_proof(catalogue):
 
     target = content(catalogue, "2024/d.jpg")
     offered = {
-        "half": Suggested("half", 0.9, kin(0.5), 0.1, 0.4),
-        "one of them": Suggested("one of them", 0.8, kin(0.0293), 0.9, 0.0707),
-        "by name": Suggested("by name", 0.7, kin(0.01), 0.99, 0.0),
+        "half": new_suggestion("half", 0.9, kin(0.5), 0.1, 0.4),
+        "one of them": new_suggestion("one of them", 0.8, kin(0.0293), 0.9, 0.0707),
+        "by name": new_suggestion("by name", 0.7, kin(0.01), 0.99, 0.0),
     }
     with catalogue.database.run("suggest") as run:
-        catalogue.suggestions.replace(run.id, [(target, list(offered.values()))])
+        store(catalogue, run.id, [(target, list(offered.values()))])
     explained = {tag.tag: tag for tag in catalogue.explain("2024/d.jpg").tags}
     shares = {
         name: [round(neighbor.share, 3) for neighbor in explained[name].kin] for name in offered

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.catalogue import ACCEPTED, Catalogue, Filters, Suggested, open_for_scan
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters, open_for_scan
 from tagkin.catalogue.open_index import OpenIndex
 from tagkin.catalogue.selection import NONE, PhotographIndex, Selection
 from tagkin.errors import InvalidInput
+from tests.catalogue.suggested import new_suggestion
 
 CANON, PHONE = ("Canon", "Canon EOS 5D", "50mm"), ("Apple", "iPhone 12", None)
 # path: camera, time, stars in EXIF, tags
@@ -132,19 +133,19 @@ def test_every_count_is_what_its_choice_leaves(catalogue):
     choices = [
         (name, value)
         for name in ("folder", "date", "camera", "lens", "rating", "type", "series")
-        for value, _ in getattr(every, name)
+        for value, _ in every.counts[name]
     ]
     assert len(choices) > 20
     for name, value in choices:
-        assert dict(getattr(every, name))[value] == len(paths(catalogue, **{name: value}))
+        assert dict(every.counts[name])[value] == len(paths(catalogue, **{name: value}))
     for (name, value), (other, choice) in itertools.permutations(choices, 2):
         counts = index.count(catalogue.database, Selection(**{other: choice}))
         expected = {other: choice} | {name: value}
-        assert dict(getattr(counts, name)).get(value, 0) == len(paths(catalogue, **expected))
-    assert every.untagged == [("true", 3), ("false", 2)]
-    assert every.run == [("1", 5)]
-    assert [(name, n) for _, name, n in every.tag] == [("beach", 2), ("sea", 1)]
-    assert [value for value, _ in every.date] == [
+        assert dict(counts.counts[name]).get(value, 0) == len(paths(catalogue, **expected))
+    assert every.counts["untagged"] == [("true", 3), ("false", 2)]
+    assert every.counts["run"] == [("1", 5)]
+    assert [(name, n) for _, name, n in every.tags] == [("beach", 2), ("sea", 1)]
+    assert [value for value, _ in every.counts["date"]] == [
         "2024", "2024-05", "2023", "2023-05", "2023-11", NONE
     ]  # fmt: skip
 
@@ -154,10 +155,13 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
     with catalogue.database.run("suggest") as run:
         catalogue.suggestions.replace(
             run.id,
-            [(c, [Suggested("x", 0.1 * i), Suggested("y", 0.5)]) for i, c in enumerate(contents)],
+            [
+                (c, [new_suggestion("x", 0.1 * i), new_suggestion("y", 0.5)])
+                for i, c in enumerate(contents)
+            ],
         )
     index, view = OpenIndex(catalogue.database), PhotographIndex(catalogue.database)
-    assert view.count(catalogue.database, Selection()).run[0] == (str(run.id), 5)
+    assert view.count(catalogue.database, Selection()).counts["run"][0] == (str(run.id), 5)
     assert paths(catalogue, run=run.id, folder="2024") == paths(catalogue, folder="2024")
     every = view.select(catalogue.database, Selection())
     x = number(catalogue, "x")
@@ -187,10 +191,31 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
 
 
 def test_a_scan_that_reads_files_again_makes_the_index_stale(catalogue):
-    with catalogue.database.transaction() as connection:
-        connection.execute("UPDATE photographs SET mtime = -1, camera = NULL, taken = NULL")
+    catalogue.database.execute("UPDATE photographs SET mtime = -1, camera = NULL, taken = NULL")
     assert paths(catalogue, camera="Canon EOS 5D") == []
     index = PhotographIndex(catalogue.database)
     catalogue.scan()
     assert not index.is_current(catalogue.database)
     assert paths(catalogue, camera="Canon EOS 5D") == ["2023/a.jpg", "2023/b.jpg"]
+
+
+def test_folders_and_series_are_all_counted_however_many(catalogue):
+    with catalogue.database.transaction():
+        for i in range(400):
+            number = catalogue.database.execute(
+                "INSERT INTO contents (id, digest, series) VALUES (?, ?, ?)",
+                (1000 + i, bytes([i % 256, i // 256]), 1000 + i),
+            )
+            catalogue.database.execute(
+                "INSERT INTO photographs (path, content, size, mtime, inode, added) "
+                "VALUES (?, ?, 0, 0, 0, 1)",
+                (f"many/{i:03}/a.jpg", number),
+            )
+    counts = (
+        PhotographIndex(catalogue.database)
+        .count(catalogue.database, Selection(series="1399"))
+        .counts
+    )
+    assert counts["series"] == [("any", 400), ("1399", 1), (NONE, 5)]
+    folders = PhotographIndex(catalogue.database).count(catalogue.database, Selection()).counts
+    assert len([name for name, _ in folders["folder"] if name.startswith("many/")]) == 400

@@ -43,9 +43,9 @@ def filled(catalogue: Catalogue) -> Catalogue:
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["dog"]))
     catalogue.decisions.decide(REJECTED, Filters(photographs=["2024/d.jpg"], tags=["dog"]))
-    with catalogue.database.transaction() as connection:
+    with catalogue.database.transaction():
         for name, kind in (("dog", "missing"), ("beach", "wrong"), ("sea", "missing")):
-            connection.execute(
+            catalogue.database.execute(
                 "INSERT INTO doubts SELECT p.content, t.id, ?, ?, 0.8, x'' FROM photographs p, "
                 "tags t WHERE p.path = 'b.jpg' AND t.name = ?",
                 (run, kind, name),

@@ -268,8 +268,7 @@ def test_what_is_out_of_reach_is_not_taken_back_until_it_is_there(accepted, fold
 def test_whether_a_killed_write_was_done_is_found_out_when_it_is_there(accepted, folder):
     before = files(folder.root)
     run = accepted.write(Filters(folder="2024")).run
-    with accepted.database.transaction() as connection:
-        connection.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
+    accepted.database.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
     away = folder.root.parent / "away"
     (folder.root / "2024").rename(away)
     accepted.write(Filters(folder="2024"))

@@ -121,8 +121,7 @@ def test_a_link_inside_the_collection_stays_a_link(accepted, folder):
 
 @pytest.mark.parametrize("path", ["../outside/d.jpg", "/etc/d.jpg", "2024/../../outside/d.jpg"])
 def test_a_catalogue_edited_by_hand_leads_nowhere(accepted, outside, path):
-    with accepted.database.transaction() as connection:
-        connection.execute("UPDATE photographs SET path = ? WHERE path = '2024/d.jpg'", (path,))
+    accepted.database.execute("UPDATE photographs SET path = ? WHERE path = '2024/d.jpg'", (path,))
     before = files(outside)
     result = accepted.write()
     assert ["outside the collection" in failure.reason for failure in result.failures] == [True]
@@ -137,9 +136,9 @@ def test_a_catalogue_that_names_another_file_does_not_undo_there(accepted, folde
     victim.resolve().write_bytes(b"theirs")
     run = accepted.write(Filters(photographs=["a.jpg"])).run
     after = hashlib.sha256(b"theirs").digest()
-    with accepted.database.transaction() as connection:
+    with accepted.database.transaction():
         values = (file, before, after)
-        connection.execute("UPDATE writes SET file = ?, before = ?, after = ?", values)
+        accepted.database.execute("UPDATE writes SET file = ?, before = ?, after = ?", values)
     undone = accepted.undo(run)
     assert ["must be" in failure.reason for failure in undone.failures] == [True]
     assert victim.resolve().read_bytes() == b"theirs"
@@ -160,8 +159,7 @@ def test_a_catalogue_that_names_another_file_does_not_undo_there(accepted, folde
 def test_a_damaged_write_is_a_sentence(accepted, folder, column, value):
     accepted.write()
     before = files(folder.root)
-    with accepted.database.transaction() as connection:
-        connection.execute(f"UPDATE writes SET {column} = ?", (value,))
+    accepted.database.execute(f"UPDATE writes SET {column} = ?", (value,))
     with pytest.raises(StorageError, match="The catalogue is damaged"):
         accepted.undo()
     assert files(folder.root) == before
@@ -169,8 +167,7 @@ def test_a_damaged_write_is_a_sentence(accepted, folder, column, value):
 
 def test_a_killed_write_is_not_finished_through_a_link(accepted, folder, outside):
     accepted.write()
-    with accepted.database.transaction() as connection:
-        connection.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
+    accepted.database.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
     before = files(outside)
     swap_for_link(folder.root / "2024", outside)
     assert accepted.write().n_finished == 2

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import tagkin
-from tagkin.catalogue import Suggested, open_catalogue
+from tagkin.catalogue import open_catalogue
+from tests.catalogue.suggested import new_suggestion, store
 
 from .conftest import call, lines
 from .synthetic import make_photographs, write_sidecar, write_tag_file
@@ -184,8 +185,8 @@ def test_a_suggestion_that_its_name_makes_says_so_first(run, catalogue, world):
         )
         kin = [(number, 0.01)]
         with opened.database.run("suggest") as made:
-            named = Suggested("seaside", 0.9, kin, 0.9, 0.09)
-            opened.suggestions.replace(made.id, [(number, [named])])
+            named = new_suggestion("seaside", 0.9, kin, 0.9, 0.09)
+            store(opened, made.id, [(number, [named])])
         photo = opened.absolute(path)
     text = done(run("explain", photo, "--catalogue", catalogue))
     line, shares, source = text[text.index("seaside") :].splitlines()[:3]

@@ -57,7 +57,7 @@ def imported(cache, *command: object) -> set[str]:
     return set(done.stderr.rpartition("IMPORTED ")[2].split())
 
 
-@pytest.mark.parametrize("command", [(), ("suggest",), ("tags",)], ids=" ".join)
+@pytest.mark.parametrize("command", [(), ("suggest",), ("tags",), ("train",)], ids=" ".join)
 def test_help_imports_no_numbers(tmp_path, command):
     modules = imported(tmp_path, *command, "--help")
     assert not modules & (

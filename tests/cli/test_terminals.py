@@ -204,6 +204,7 @@ def test_every_command_shows_tags_and_names_as_they_are(say, odd):
         name: say(*command, encoding="utf-8", columns=400)
         for name, command in commands(odd).items()
     }
+    assert {name for name, result in results.items() if result.exit_code != 0} == set()
     out = {name: result.out.decode() for name, result in results.items()}
     err = {name: result.err.decode() for name, result in results.items()}
     assert "[/夕焼け" in out["suggest"]

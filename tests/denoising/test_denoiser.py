@@ -249,7 +249,7 @@ def test_columns_in_another_order_are_refused(tmp_path):
         denoised = denoiser.transform(TWO_KINDS, named)
         expected = denoiser.transform(TWO_KINDS, TAGS)
         np.testing.assert_allclose(denoised.toarray(), expected.toarray(), rtol=1e-6)
-        with pytest.raises(InvalidInput, match="Column 0 of Y is 'b' where 'a' was fitted"):
+        with pytest.raises(InvalidInput, match="Column 0 of Y"):
             denoiser.transform(TWO_KINDS, named[["b", "a"]])
 
 

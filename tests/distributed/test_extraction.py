@@ -102,12 +102,12 @@ class Killer:
 
         real = extraction.extract_here
 
-        def looked_at(files, backbone):
+        def look_at(files, backbone):
             if any(file.endswith("/5.png") for file in files):
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(files, backbone)
 
-        extraction.extract_here = looked_at
+        extraction.extract_here = look_at
 
 
 def test_a_photograph_that_ends_processes_is_a_failure(

@@ -69,11 +69,11 @@ def test_a_killed_worker_loses_nothing_of_the_sums(processes, collection, tmp_pa
 
 
 def test_all_workers_killed_at_once_and_restarted(processes, collection, tmp_path):
-    begun, killed = tmp_path / "begun", tmp_path / "killed"
+    started, killed = tmp_path / "started", tmp_path / "killed"
 
     def held(block, block_info=None):
         if block_info[0]["array-location"][0][0] == 1000:  # in the middle
-            begun.touch()
+            started.touch()
             wait_for(killed)
         return block
 
@@ -83,7 +83,7 @@ def test_all_workers_killed_at_once_and_restarted(processes, collection, tmp_pat
     read = da.from_array(X, chunks=(200, -1)).map_blocks(held, dtype=X.dtype)
     places = transform(space, read)
     futures = processes.compute(list(nearest(places[:100], places, 10)))
-    wait_for(begun)
+    wait_for(started)
     for pid in processes.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
     killed.touch()
@@ -191,10 +191,10 @@ time.sleep(600)
 
 
 def test_a_scheduler_killed_in_the_middle_is_one_sentence(tmp_path):
-    begun = tmp_path / "begun"
+    started = tmp_path / "started"
 
     def work():
-        begun.touch()
+        started.touch()
         time.sleep(600)
 
     log = logging.getLogger("distributed.client")
@@ -206,7 +206,7 @@ def test_a_scheduler_killed_in_the_middle_is_one_sentence(tmp_path):
         address = cluster.stdout.readline().strip()
         with connect(address) as client, ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(result, client.submit(work), client, int)
-            wait_for(begun)
+            wait_for(started)
             cluster.kill()
             with pytest.raises(ClusterLost) as loss:
                 waiting.result()

@@ -113,7 +113,7 @@ def test_labels_on_no_image_are_left_out_of_the_mean():
 
 def test_image_precision_is_the_transposed_measure():
     Y, S = votes(30, 8, density=0.1)
-    assert (Y.sum(axis=1) == 0).any(), "some images carry nothing and are left out"
+    assert (Y.sum(axis=1) == 0).any(), "some images have no label and are left out"
     miap = mean_image_average_precision(Y, S)
     assert miap == pytest.approx(np.nanmean(average_precision(Y.T, S.T)))
 
@@ -158,11 +158,13 @@ def test_precision_and_recall_by_hand():
 def test_precision_and_recall_of_images_are_counted(n, levels):
     """Image by image with sets, as a person would count."""
     Y, S = votes(60, 9, levels=levels, density=0.1)
-    carried = [set(np.flatnonzero(row)) for row in Y]
-    assert set() in carried, "some images carry nothing and are left out"
-    given = [set(sorted(range(9), key=lambda t: (-row[t], t))[:n]) for row in S]
+    true_labels = [set(np.flatnonzero(row)) for row in Y]
+    assert set() in true_labels, "some images have no label and are left out"
+    top_labels = [set(sorted(range(9), key=lambda t: (-row[t], t))[:n]) for row in S]
     metrics = evaluate(Y, S, n)
-    pairs = [(have, suggested) for have, suggested in zip(carried, given, strict=True) if have]
+    pairs = [
+        (have, suggested) for have, suggested in zip(true_labels, top_labels, strict=True) if have
+    ]
     right = [len(have & suggested) for have, suggested in pairs]
     precision = [k / len(suggested) for k, (_, suggested) in zip(right, pairs, strict=True)]
     recall = [k / len(have) for k, (have, _) in zip(right, pairs, strict=True)]

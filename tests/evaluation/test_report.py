@@ -4,6 +4,7 @@ import io
 import re
 import sys
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -251,8 +252,7 @@ def test_missing_packages_are_named(scored, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtra, match=r"pip install pandas"):
         report.to_frame()
-    with pytest.raises(MissingExtra, match=r"pip install matplotlib"):
-        report.draw()
-    with pytest.raises(MissingExtra, match=r"pip install matplotlib"):
-        draw_reliability(np.ones((2, 2)), np.ones((2, 2)))
+    for draw in (report.draw, partial(draw_reliability, np.ones((2, 2)), np.ones((2, 2)))):
+        with pytest.raises(MissingExtra, match=r"pip install matplotlib"):
+            draw()
     assert report.to_csv().startswith("name,support,")

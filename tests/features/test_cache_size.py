@@ -1,6 +1,7 @@
 """How large a feature cache is, and how it is kept small."""
 
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -97,10 +98,9 @@ def test_the_size_limit_holds_while_photographs_come_in(tmp_path):
 
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "10 GB"])
 def test_a_limit_is_a_whole_number(tmp_path, limit):
-    with pytest.raises(InvalidInput, match="max_bytes must be a whole number"):
-        FeatureCache(tmp_path, max_bytes=limit)
-    with pytest.raises(InvalidInput, match="max_bytes must be a whole number"):
-        FeatureCache(tmp_path).prune(limit)
+    for use in (partial(FeatureCache, tmp_path), FeatureCache(tmp_path).prune):
+        with pytest.raises(InvalidInput, match="max_bytes must be a whole number"):
+            use(max_bytes=limit)
 
 
 def test_clear_removes_everything_while_others_go_on(tmp_path):

@@ -28,10 +28,6 @@ def made_weights():
     return {name: values.astype(np.float32) for name, values in tensors.items()}
 
 
-def correlate(maps, kernels):
-    return sum(map(scipy.signal.correlate2d, maps, kernels, ["same"] * len(maps)))
-
-
 def forward(tensors, pixels, last):
     """The definition, in float64: one image (224, 224, 3), one layer after the other."""
     x = (pixels / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]

@@ -3,15 +3,12 @@
 import struct
 import zlib
 
+from tests.images.synthetic import chunk
+
 __all__ = [
     "bomb_png",
     "float_tiff",
 ]
-
-
-def chunk(kind: bytes, content: bytes) -> bytes:
-    check = zlib.crc32(kind + content)
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
 
 
 def deflated(n: int, byte: bytes = b"\0", head: bytes = b"") -> bytes:

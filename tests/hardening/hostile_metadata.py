@@ -4,12 +4,12 @@ import struct
 import zlib
 from pathlib import Path
 
-from tests.hardening.hostile import chunk, deflated, empty_segments, png
+from tests.hardening.hostile import deflated, empty_segments, png
 from tests.hardening.samples import iptc_block, photographs, with_segments
+from tests.images.synthetic import chunk
 
 __all__ = ["CASES"]
 
-_XMP = b"http://ns.adobe.com/xap/1.0/\0"
 _MORE_XMP = b"http://ns.adobe.com/xmp/extension/\0"
 _HEAD = (
     b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '

@@ -1,7 +1,7 @@
 """The review page on photographs of a server, in a real browser."""
 
-from tagkin.catalogue import Suggested
 from tagkin.server import Review
+from tests.catalogue.suggested import new_suggestion
 from tests.server.browser import Running
 from tests.server.window import Window, chromium
 
@@ -10,7 +10,7 @@ def test_a_review_from_suggestion_to_undo(catalogue, immich, photos, tmp_path):
     """A person accepts, writes to Immich and undoes, without leaving the page."""
     contents = [content.content for content in catalogue.photographs.with_tags()]
     with catalogue.database.run("suggest", model="f" * 64) as run:
-        suggested = [Suggested("boat", 0.9), Suggested("bridge", 0.4)]
+        suggested = [new_suggestion("boat", 0.9), new_suggestion("bridge", 0.4)]
         catalogue.suggestions.replace(run.id, [(content, suggested) for content in contents])
     review = Review(catalogue, tmp_path / "thumbnails", fits=False)
     running = Running(review)

@@ -12,7 +12,7 @@ from tagkin import memory_budget
 from tagkin.neighbors import ExactNeighbors, recall
 from tests.layouts import LAYOUTS
 
-N_POINTS = 20_000
+N_POINTS = 5000
 MANY_POINTS, MANY_QUERIES = 36_000, 1000  # enough for FAISS
 
 
@@ -37,8 +37,8 @@ def close(n, m, seed=0):
 
 def sparse(n, m, seed=0):
     """Many zeros, and zero vectors."""
-    X = np.maximum(spread(n, m, seed) - 1, 0)
-    X[::17] = 0
+    X = np.maximum(spread(n, m, seed) - np.float32(0.5), 0)
+    X[::101] = 0
     return X
 
 
@@ -62,37 +62,36 @@ def distances_of_all(queries, points, metric):
     return np.where(is_zero, 1, far**2 / 2)
 
 
-def assert_nearest(neighbors, queries, points, metric="cosine"):
+def assert_nearest(lists, queries, points, metric="cosine"):
     """Up to rounding: points at distances that differ by less may change places."""
-    indices, distances = neighbors
-    k = indices.shape[1]
     exact = distances_of_all(queries, points, metric)
+    ordered = np.sort(exact, axis=1)
     tolerance = 2e-6
     if metric == "euclidean":  # squares round by a share of the lengths, and so do their roots
         tolerance = 2e-6 * np.abs(points - points.mean(axis=0)).max() ** 2 * points.shape[1]
-        tolerance = np.sqrt(exact.min(axis=1, keepdims=True) ** 2 + tolerance) - exact.min(
-            axis=1, keepdims=True
-        )
-    assert (np.abs(distances - np.sort(exact, axis=1)[:, :k]) <= tolerance).all()
-    assert (np.abs(np.take_along_axis(exact, indices, axis=1) - distances) <= tolerance).all()
-    assert (np.diff(distances, axis=1) >= 0).all()
-    assert (np.diff(indices, axis=1)[np.diff(distances, axis=1) == 0] > 0).all()
-    assert all(len(set(row)) == k for row in indices.tolist())
+        tolerance = np.sqrt(ordered[:, :1] ** 2 + tolerance) - ordered[:, :1]
+    for indices, distances in lists:
+        k = indices.shape[1]
+        assert (np.abs(distances - ordered[:, :k]) <= tolerance).all()
+        assert (np.abs(np.take_along_axis(exact, indices, axis=1) - distances) <= tolerance).all()
+        assert (np.diff(distances, axis=1) >= 0).all()
+        assert (np.diff(indices, axis=1)[np.diff(distances, axis=1) == 0] > 0).all()
+        assert all(len(set(row)) == k for row in indices.tolist())
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("kind", [spread, clustered, close, sparse, twins])
 def test_products_find_the_nearest(kind, metric):
     queries, points = kind(15, 24, seed=1), kind(N_POINTS, 24)
-    for k in (1, 10, 150):
-        neighbors = ExactNeighbors(metric).fit(points).kneighbors(queries, k)
-        assert_nearest(neighbors, queries, points, metric)
+    index = ExactNeighbors(metric).fit(points)
+    lists = [index.kneighbors(queries, k) for k in (1, 10, 150)]
+    assert_nearest(lists, queries, points, metric)
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 81, 300])
 def test_few_and_many_dimensions(m):
     queries, points = spread(12, m, seed=1), spread(N_POINTS, m)
-    assert_nearest(ExactNeighbors().fit(points).kneighbors(queries, 20), queries, points)
+    assert_nearest([ExactNeighbors().fit(points).kneighbors(queries, 20)], queries, points)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
@@ -100,10 +99,10 @@ def test_few_and_many_dimensions(m):
 def test_faiss_finds_the_nearest(kind, metric):
     pytest.importorskip("faiss", reason="faiss is not installed")
     queries, points = kind(MANY_QUERIES, 12, seed=1), kind(MANY_POINTS, 12)
-    index, rows = ExactNeighbors(metric).fit(points), slice(None, None, 25)
+    index, rows = ExactNeighbors(metric).fit(points), slice(None, None, 50)
     indices, distances = index.kneighbors(queries, 30)
     assert "faiss" in sys.modules
-    assert_nearest((indices[rows], distances[rows]), queries[rows], points, metric)
+    assert_nearest([(indices[rows], distances[rows])], queries[rows], points, metric)
 
 
 def test_the_nearest_of_near_points_have_all_digits():
@@ -119,7 +118,7 @@ def test_the_nearest_of_near_points_have_all_digits():
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("n_points", [501, MANY_POINTS])
 def test_budget_threads_batch_and_layout_change_rounding_only(metric, n_points):
-    queries, points = spread(2 * MANY_QUERIES, 31, seed=1), spread(n_points, 31)
+    queries, points = spread(MANY_QUERIES, 31, seed=1), spread(n_points, 31)
     index = ExactNeighbors(metric).fit(points)
     expected = index.kneighbors(queries, 20)
     with memory_budget(10**6), ThreadpoolController().limit(limits=1):

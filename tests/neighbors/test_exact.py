@@ -39,22 +39,11 @@ def test_it_is_brute_force(metric, k, as_array):
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-@pytest.mark.parametrize("k", [5, 200])
-def test_many_points_are_searched_with_a_cutoff_and_it_is_still_brute_force(metric, k, as_array):
-    queries, points = drawn(30, 6), drawn(20_000, 6, seed=1)
-    neighbors = nearest(as_array(queries), as_array(points), k, metric=metric)
-    indices, distances = brute_force(queries, points, k, metric)
-    np.testing.assert_array_equal(np.asarray(neighbors.indices), indices)
-    np.testing.assert_allclose(np.asarray(neighbors.distances), distances, atol=1e-12)
-
-
-@pytest.mark.parametrize("n_points", [400, 20_000])
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_equal_points(n_points, metric, dtype, as_array):
+def test_equal_points(metric, dtype, as_array):
     """Every point occurs many times. Rounding decides which of them come, but all are as near."""
     distinct = drawn(23, 11).astype(dtype)
-    copies = np.random.default_rng(2).integers(0, 23, n_points)
+    copies = np.random.default_rng(2).integers(0, 23, 400)
     queries = drawn(17, 11, seed=3).astype(dtype)
     neighbors = nearest(as_array(queries), as_array(distinct[copies]), 50, metric=metric)
     order, _ = brute_force(queries, distinct, 23, metric)

@@ -309,10 +309,10 @@ def test_hostile_texts_stay_text_in_every_field(report, text, tmp_path):
     assert all(a["src"].startswith("data:image/jpeg") for a in page.all("img"))
     assert len(texts) == 22
     titles = {a["title"] for _, a in page.elements if "title" in a}
-    for each in texts:
-        shown = each.replace("\ud800\x00\x1b", "\ufffd\ufffd\ufffd")
+    for text in texts:
+        shown = text.replace("\ud800\x00\x1b", "\ufffd\ufffd\ufffd")
         # a file stands there without its folders, shortened; the whole of it in its title
-        assert shown in page.text or shown in titles, each
+        assert shown in page.text or shown in titles, text
 
 
 def luminance(code):

@@ -95,13 +95,13 @@ def with_suggestions(root: Path) -> Iterator[Catalogue]:
     opened = open_for_scan(root, command="review")
     opened.scan()
     run = offer(opened, OFFERED)
-    with opened.database.transaction() as connection:
+    with opened.database.transaction():
         for path, name, kind, sure in (
             ("a.jpg", "sea", "wrong", 0.9),
             ("2024/d.jpg", "beach", "missing", 0.8),
         ):
             pair = content(opened, path), tag(opened, name)
-            connection.execute(
+            opened.database.execute(
                 "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, x'')", (*pair, run, kind, sure)
             )
     yield opened

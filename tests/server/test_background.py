@@ -35,8 +35,7 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
 
 
 def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Browser) -> None:
-    with catalogue.database.transaction() as connection:
-        connection.execute("DELETE FROM found")
+    catalogue.database.execute("DELETE FROM found")
     assert not browser.post("/api/v1/fit").json["started"]
     assert browser.get("/api/v1/state").json["fit"] == {"state": "idle"}
 
@@ -44,16 +43,14 @@ def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Brows
 def test_a_page_without_suggestions_says_that_they_come(
     catalogue: Catalogue, review: Review, browser: Browser
 ) -> None:
-    with catalogue.database.transaction() as connection:
-        connection.execute("DELETE FROM suggestions")
+    catalogue.database.execute("DELETE FROM suggestions")
     modes = ("/tags", "/photographs")
     for page in (browser.get(mode).text for mode in modes):
         assert "No suggestions yet. tagkin learns from photographs with tags" in page
         assert "Nothing left to review" not in page
         assert "Suggest common tags" in page  # if a person asks for them
     assert "No doubtful tags" in browser.get("/doubtful?tag=1&kind=wrong").text
-    with catalogue.database.transaction() as connection:
-        connection.execute("DELETE FROM doubts")
+    catalogue.database.execute("DELETE FROM doubts")
     assert "No doubtful tags." in browser.get("/doubtful").text
     with nobody_writes(catalogue.path):
         assert review.catch_up()

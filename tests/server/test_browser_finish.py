@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tagkin.catalogue import Catalogue, Suggested
+from tagkin.catalogue import Catalogue
+from tests.catalogue.suggested import new_suggestion
 
 from .served import Served, serve
 from .window import TAGS, WIDE, Window
@@ -17,7 +18,7 @@ ROWS = "document.querySelectorAll('#suggestions .row').length"
 def put_suggestions(catalogue: Catalogue, contents: list[int]) -> None:
     """Give each photograph two likely and one or two unlikely suggestions."""
     confidences = dict(zip(TAGS, (0.9, 0.8, 0.3, 0.2), strict=True))
-    suggested = [Suggested(tag, p, []) for tag, p in confidences.items()]
+    suggested = [new_suggestion(tag, p, []) for tag, p in confidences.items()]
     with catalogue.database.run("suggest", model="f" * 64) as run:
         catalogue.suggestions.replace(
             run.id,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.catalogue import Catalogue, Suggested, open_for_scan
+from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.server import Review
+from tests.catalogue.suggested import new_suggestion
 
 from .browser import Running
 from .served import Served, serve
@@ -95,10 +96,9 @@ def test_all_accepted_the_parent_follows_its_child(chrome: Any, tmp_path: Path) 
     tags = {"Verkehr": 0.9, "Verkehr|Auto": 0.8, "Auto": 0.7}
 
     def offer_levels(catalogue: Catalogue, contents: list[int]) -> None:
-        with catalogue.database.transaction() as connection:
-            connection.execute("DELETE FROM suggestions")
+        catalogue.database.execute("DELETE FROM suggestions")
         with catalogue.database.run("suggest") as run:
-            suggested = [Suggested(tag, confidence, []) for tag, confidence in tags.items()]
+            suggested = [new_suggestion(tag, confidence, []) for tag, confidence in tags.items()]
             catalogue.suggestions.replace(run.id, [(contents[0], suggested)])
 
     with serve(tmp_path, 3, offer_levels) as served:

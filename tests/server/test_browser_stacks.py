@@ -14,9 +14,9 @@ N = 12
 
 def put_series(catalogue: Catalogue, contents: list[int]) -> None:
     """Make the first three photographs a series."""
-    with catalogue.database.transaction() as connection:
+    with catalogue.database.transaction():
         for content in contents[:3]:
-            connection.execute(
+            catalogue.database.execute(
                 "UPDATE contents SET series = ? WHERE id = ?", (contents[0], content)
             )
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tagkin.catalogue import Catalogue, Suggested
+from tagkin.catalogue import Catalogue
+from tests.catalogue.suggested import new_suggestion
 
 from .served import Served, serve
 from .window import Window
@@ -33,7 +34,7 @@ def refit(catalogue: Catalogue) -> None:
     contents = [c for (c,) in catalogue.database.rows("SELECT id FROM contents ORDER BY id")]
     with catalogue.database.run("suggest", model="e" * 64) as run:
         each = [
-            (content, [Suggested("beach" if i < 2 else "snow", 0.7, [])])
+            (content, [new_suggestion("beach" if i < 2 else "snow", 0.7, [])])
             for i, content in enumerate(contents)
         ]
         catalogue.suggestions.replace(run.id, each)
@@ -86,8 +87,7 @@ def test_an_answer_to_a_doubt_is_stored_after_a_refit(window: Window, served: Se
     page = window.open("/doubtful?kind=missing")
     content = int(page.locator("#doubts > li").first.get_attribute("data-content"))
     refit(served.catalogue)
-    with served.catalogue.database.transaction() as connection:
-        connection.execute("DELETE FROM doubts")
+    served.catalogue.database.execute("DELETE FROM doubts")
     window.press("n")
     window.shows("city left out.")
     assert served.decisions() == {(content, "city"): -1}
@@ -385,8 +385,7 @@ def tell_state(page: Any, changes: dict[str, Any]) -> None:
 
 def open_while_suggesting(window: Window, served: Served) -> Any:
     """Open the page of all tags before the first suggestion, while work runs in the background."""
-    with served.catalogue.database.transaction() as connection:
-        connection.execute("DELETE FROM suggestions")
+    served.catalogue.database.execute("DELETE FROM suggestions")
     running = {"state": "running", "job": "catch-up", "what": "Suggesting", "done": 0, "total": 61}
     tell_state(window.page, {"version": 0, "fit": running | {"left": None, "scan": None}})
     page = window.open("/tags")

@@ -14,8 +14,7 @@ from tests.catalogue.suggested import content, offer
 def paced(catalogue: Catalogue) -> Catalogue:
     """Three seconds per answer, all accepted; 30 suggestions are left, all of them at 80 %."""
     tags = {f"tag {i:02}": 0.8 for i in range(60)}
-    with catalogue.database.transaction() as connection:
-        connection.execute("DELETE FROM suggestions")
+    catalogue.database.execute("DELETE FROM suggestions")
     offer(catalogue, {"a.jpg": tags})
     number = content(catalogue, "a.jpg")
     start = datetime.datetime.fromisoformat("2026-01-01T12:00:00+00:00")
@@ -25,10 +24,9 @@ def paced(catalogue: Catalogue) -> Catalogue:
         )
         run = catalogue.decisions.decide_pairs([(number, tag) for _, tag in pairs]).run
         moment = start + datetime.timedelta(seconds=30 * step)
-        with catalogue.database.transaction() as connection:
-            connection.execute(
-                "UPDATE runs SET started_at = ? WHERE id = ?", (moment.isoformat(), run)
-            )
+        catalogue.database.execute(
+            "UPDATE runs SET started_at = ? WHERE id = ?", (moment.isoformat(), run)
+        )
     return catalogue
 
 
@@ -50,8 +48,7 @@ def test_minutes(paced: Catalogue, n_left: int, text: str) -> None:
 
 
 def test_nothing_is_said_at_the_pace_of_a_script(paced: Catalogue) -> None:
-    with paced.database.transaction() as connection:
-        connection.execute("UPDATE runs SET started_at = '2026-01-01T12:00:00+00:00'")
+    paced.database.execute("UPDATE runs SET started_at = '2026-01-01T12:00:00+00:00'")
     assert Forecast().text(paced, 100, Order(), 1) == ""
 
 

@@ -17,8 +17,7 @@ PATHS = ("a.jpg", "b.jpg", "2024/c.jpg", "2024/d.jpg")
 @pytest.fixture
 def offered(catalogue: Catalogue) -> Catalogue:
     """Twelve tags, each at 61 % for four photographs."""
-    with catalogue.database.transaction() as connection:
-        connection.execute("DELETE FROM suggestions")
+    catalogue.database.execute("DELETE FROM suggestions")
     offer(catalogue, {path: {f"tag {i:02}": 0.61 for i in range(12)} for path in PATHS})
     return catalogue
 

@@ -15,9 +15,9 @@ from .conftest import tag
 def burst(catalogue: Catalogue) -> list[int]:
     """a.jpg and b.jpg are one series."""
     contents = [content(catalogue, path) for path in ("a.jpg", "b.jpg")]
-    with catalogue.database.transaction() as connection:
+    with catalogue.database.transaction():
         for photograph in contents:
-            connection.execute(
+            catalogue.database.execute(
                 "UPDATE contents SET series = ? WHERE id = ?", (min(contents), photograph)
             )
     return contents
@@ -84,11 +84,10 @@ def test_search_and_doubts(browser: Browser, catalogue: Catalogue, burst: list[i
     assert stack == [max(burst)] or stack == [min(burst)]
     assert len(browser.get(f"/api/v1/search?series={min(burst)}").json["photographs"]) == 2
     assert len(browser.get("/api/v1/search?series=any").json["photographs"]) == 1
-    with catalogue.database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO doubts SELECT ?, tag, run, kind, 0.85, x'' FROM doubts WHERE content = ?",
-            burst[::-1],
-        )
+    catalogue.database.execute(
+        "INSERT INTO doubts SELECT ?, tag, run, kind, 0.85, x'' FROM doubts WHERE content = ?",
+        burst[::-1],
+    )
     (doubt,) = browser.doubts("?kind=wrong")
     assert (doubt["data-content"], doubt["data-stack"]) == (str(burst[0]), f"[{burst[1]}]")
     each = browser.get(f"/doubtful?kind=wrong&series={min(burst)}").text

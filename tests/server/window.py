@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.catalogue import Catalogue, Suggested, open_for_scan
+from tagkin.catalogue import Catalogue, open_for_scan
+from tests.catalogue.suggested import new_suggestion, store
 
 # the first draws the same pages with a fifth less of the processor's time
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")
@@ -164,14 +165,14 @@ def make_catalogue(root: Path, path: Path, n: int) -> Catalogue:
         each = [
             (
                 content,
-                [Suggested(tag, 0.99 - 0.4 * i / n, *parts.get(tag, (kin,))) for tag in TAGS],
+                [new_suggestion(tag, 0.99 - 0.4 * i / n, *parts.get(tag, (kin,))) for tag in TAGS],
             )
             for i, content in enumerate(contents)
         ]
-        catalogue.suggestions.replace(run.id, each)
-        with catalogue.database.transaction() as connection:
+        store(catalogue, run.id, each)
+        with catalogue.database.transaction():
             for content in contents[10:40]:
-                connection.execute(
+                catalogue.database.execute(
                     "INSERT INTO doubts SELECT ?, id, ?, 'missing', 0.5 + ? / 1000.0, x'' "
                     "FROM tags WHERE name = 'city'",
                     (content, run.id, content),

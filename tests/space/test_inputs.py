@@ -129,7 +129,7 @@ def test_columns_with_names_keep_their_order(collection, tmp_path):
     space.partial_fit(X[100:], named[100:])
     before = space.transform(X_new)
     for learn in (space.partial_fit, space.forget):
-        with pytest.raises(InvalidInput, match="Column 0 of Y is 'b' where 'a' was fitted"):
+        with pytest.raises(InvalidInput, match="Column 0 of Y"):
             learn(X[:10], named[:10][list("badcfe")])
     with pytest.raises(InvalidInput, match="2 columns named 'a'"):
         space.fit(X, named.rename(columns={"b": "a"}))

@@ -170,9 +170,9 @@ def test_what_is_rejected_has_the_columns_of_the_labels(named, collection):
     X, turned = collection.X, (1 - named)[NAMES[::-1]]
     model = KinReadout(7).fit(X, named, rejected=1 - named)
     for learn in (LogisticReadout().fit, model.fit, model.partial_fit):
-        with pytest.raises(InvalidInput, match="Column 0 of Y is 'people' where 'beach'"):
+        with pytest.raises(InvalidInput, match="Column 0 of Y"):
             learn(X, named, rejected=turned)
-    with pytest.raises(InvalidInput, match="Column 0 of Y is 'people' where 'beach'"):
+    with pytest.raises(InvalidInput, match="Column 0 of Y"):
         model.relabel(named, rejected=turned)
 
 

@@ -57,7 +57,6 @@ The modules, in the order in which a collection needs them:
 | `run_texts` | what runs did, in words |
 | **exchange** | |
 | `exchange` | export and import |
-| `exchange_fields` | the lines of an export, with a check for each field |
 """
 
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan
@@ -74,7 +73,7 @@ from tagkin.catalogue.runs import DecisionCounts, PastRun
 from tagkin.catalogue.scanner import Scan
 from tagkin.catalogue.status import Status
 from tagkin.catalogue.suggest_run import SuggestOptions, SuggestRun
-from tagkin.catalogue.suggestions import OpenSuggestion, StoredKin, Suggested
+from tagkin.catalogue.suggestions import OpenSuggestion, StoredKin
 from tagkin.catalogue.tags import TagCounts, TagsChanged
 from tagkin.catalogue.undo import UndoResult
 from tagkin.catalogue.write_run import WriteRun
@@ -100,7 +99,6 @@ __all__ = [
     "StoredKin",
     "SuggestOptions",
     "SuggestRun",
-    "Suggested",
     "TagCounts",
     "TagProvenance",
     "TaggedContent",

@@ -362,14 +362,14 @@ def open_for_scan(
 def _choose_path(root: Path) -> Path:
     """Return the path of a folder's catalogue: its own, that of its former place, or a new one."""
     known = known_catalogues.known_catalogues()
-    for outer in (root, *root.parents):
-        if outer in known and outer != root:
-            raise InvalidInput(
-                f"{root} is in {outer}, which has a catalogue. Scan that folder, or name another "
-                "catalogue with --catalogue."
-            )
-        if outer in known:
-            return known[outer]
+    outer = known_catalogues.find_root(root, known)
+    if outer == root:
+        return known[root]
+    if outer is not None:
+        raise InvalidInput(
+            f"{root} is in {outer}, which has a catalogue. Scan that folder, or name another "
+            "catalogue with --catalogue."
+        )
     for former, path in known.items():
         if not os.path.exists(former) and _was_moved_to(root, path):
             return path
@@ -383,15 +383,9 @@ def _was_moved_to(folder: Path, path: Path) -> bool:
             "SELECT path, size FROM photographs WHERE gone IS NULL ORDER BY id LIMIT ?",
             (_N_COMPARED,),
         )
-    n_same = sum(_size(os.path.join(folder, *name.split("/"))) == size for name, size in rows)
+    files = [(os.path.join(folder, name), size) for name, size in rows]
+    n_same = sum(os.path.isfile(file) and os.path.getsize(file) == size for file, size in files)
     return 2 * n_same > len(rows)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return -1
 
 
 def _set_root(database: Database, root: Path) -> None:

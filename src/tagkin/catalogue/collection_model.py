@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tagkin.catalogue.database import HAS_FILE, Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
-from tagkin.catalogue.doubts import Doubts, NewDoubt
+from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.edits import confirm_edits
 from tagkin.catalogue.known_sources import open_source
 from tagkin.catalogue.photographs import Photographs, TaggedContent
@@ -25,7 +25,7 @@ from tagkin.catalogue.suggest_run import (
     suggest_tags,
 )
 from tagkin.catalogue.suggestions import Suggestions
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import tag_number
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.progress import Progress, silent
 
@@ -228,38 +228,21 @@ class CollectionModel(Part):
             folder.chmod(0o700)  # it names photographs and tags, as the catalogue does
             run.model = _fingerprint_of(folder)
             self._store_quality(_measure_quality(annotator))
+            contents_of = contents_by_path(self._db, annotator)
             run.outcome |= {
                 "photographs": len(annotator.files_),
                 "tags": len(annotator.vocabulary_.names_),
-                "doubts": self._store_doubts(run.id, annotator),
+                "doubts": Doubts(self._db).replace(run.id, annotator.audit(), contents_of),
             }
         return run.id
 
     def _store_quality(self, quality: dict[str, float]) -> None:
-        with self._db.transaction() as connection:
-            numbers = TagNumbers(connection)
-            connection.execute("UPDATE tags SET quality = NULL")
-            connection.executemany(
+        with self._db.transaction():
+            self._db.execute("UPDATE tags SET quality = NULL")
+            self._db.execute_many(
                 "UPDATE tags SET quality = ? WHERE id = ?",
-                [(value, numbers[name]) for name, value in quality.items()],
+                [(value, tag_number(self._db, name)) for name, value in quality.items()],
             )
-
-    def _store_doubts(self, run: int, annotator: Annotator) -> int:
-        """Store tags that seem wrong or missing; return how many."""
-        contents = contents_by_path(self._db, annotator)
-        doubts = [
-            NewDoubt(
-                contents[finding.file],
-                finding.tag,
-                finding.kind,
-                finding.confidence,
-                [(contents[kin.file], kin.share) for kin in finding.kin if kin.file in contents],
-            )
-            for finding in annotator.audit()
-            if finding.file in contents
-        ]
-        Doubts(self._db).replace(run, doubts)
-        return len(doubts)
 
     # --- suggesting ----------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ __all__ = [
     "StoredEvidence",
     "damage_error",
     "find_damage",
-    "pack_before",
     "pack_evidence",
     "pack_json",
     "read_json",
@@ -129,21 +128,14 @@ def _quantize(share: float) -> int:
 # --- former contents of files ------------------------------------------------------------
 
 
-def pack_before(before: bytes | None) -> bytes | None:
-    """Compress the former content of a file; None if there was no file."""
-    return None if before is None else zlib.compress(before)
-
-
-def unpack_before(packed: bytes | None) -> bytes | None:
-    """Decompress the former content of a file; None if there was no file.
+def unpack_before(packed: bytes) -> bytes:
+    """Decompress the former content of a file.
 
     Raises
     ------
     StorageError
         If it is not compressed, or larger than any sidecar.
     """
-    if packed is None:
-        return None
     unpacking = zlib.decompressobj()
     try:
         before = unpacking.decompress(packed, MAX_BYTES + 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tagkin.catalogue.database import HAS_FILE, LISTED, Part, as_list, utc_now
+from tagkin.catalogue.database import HAS_FILE, LISTED, Part, as_list, set_fields, utc_now
 from tagkin.catalogue.decision_records import (
     FINISHED,
     REJECTED,
@@ -21,6 +21,7 @@ from tagkin.catalogue.decisions import Decided, DecidedTag
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
 from tagkin.catalogue.runs import Runs
+from tagkin.catalogue.tag_records import SPELLED_IN_FILES
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
 
@@ -53,15 +54,15 @@ class Completeness(Part):
         neither has it nor has a decision on it; photographs that come later are not affected.
         """
         place, values = filters.sql_place()
-        rows = self._db.rows(
+        contents = self._db.column(
             "SELECT DISTINCT p.content FROM photographs p "
             f"WHERE p.gone IS NULL AND p.content IS NOT NULL AND {place}",
             values,
         )
-        contents = [content for (content,) in rows]
+        parameters = set_fields(vars(filters))
         if filters.tags:
-            return self._finish_tags(Tags(self._db).find(filters.tags), contents, filters.to_dict())
-        return self._finish_photographs(contents, filters.to_dict())
+            return self._finish_tags(Tags(self._db).find(filters.tags), contents, parameters)
+        return self._finish_photographs(contents, parameters)
 
     def finish_photographs(self, contents: Sequence[int]) -> Decided:
         """Finish photographs, by their contents."""
@@ -80,19 +81,18 @@ class Completeness(Part):
     def _finish_photographs(
         self, contents: Sequence[int], parameters: Mapping[str, object] | None
     ) -> Decided:
-        with self._db.transaction() as connection:
-            rows = self._db.rows(
+        with self._db.transaction():
+            new = self._db.column(
                 f"SELECT value FROM json_each(?) WHERE NOT {FINISHED.format('value')}",
                 (as_list(contents),),
             )
-            if not rows:
+            if not new:
                 return Decided(None, [])
-            new = [content for (content,) in rows]
             with self._db.run("finish", parameters) as run:
                 matching, values = f"s.content {LISTED}", (as_list(new),)
-                decide_suggestions(connection, matching, values, run.id, REJECTED, _PHOTOGRAPH)
+                decide_suggestions(self._db, matching, values, run.id, REJECTED, _PHOTOGRAPH)
                 for content in new:
-                    store_decision(connection, run.id, (content, None), REJECTED)
+                    store_decision(self._db, run.id, (content, None), REJECTED)
                 each = self._decisions_of(run.id)
                 run.outcome |= {"photographs": len(new), "decisions": len(each)}
         files = Photographs(self._db).files_of(new)
@@ -106,16 +106,15 @@ class Completeness(Part):
             "FROM tags t JOIN json_each(?2) c "
             "WHERE t.id IN (SELECT value FROM json_each(?1)) AND NOT EXISTS "
             "(SELECT 1 FROM decisions d WHERE d.content = c.value AND d.tag = t.id AND d.holds) "
-            "AND NOT EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
-            "JOIN tags o ON o.id = f.tag WHERE p.content = c.value AND o.key = t.key)"
+            f"AND NOT {SPELLED_IN_FILES.format('c.value', 't.key')}"
         )
-        with self._db.transaction() as connection:
+        with self._db.transaction():
             if self._db.row(f"SELECT 1 {unknown} LIMIT 1", values) is None:
                 return Decided(None, [])
             with self._db.run("finish", parameters) as run:
                 matching = f"s.tag {LISTED} AND s.content {LISTED}"
-                decide_suggestions(connection, matching, values, run.id, REJECTED, TAG_FINISHED)
-                connection.execute(
+                decide_suggestions(self._db, matching, values, run.id, REJECTED, TAG_FINISHED)
+                self._db.execute(
                     "INSERT INTO decisions (content, tag, run, verdict, made_at, note) "
                     f"SELECT c.value, t.id, ?3, ?4, ?5, ?6 {unknown}",
                     (*values, run.id, REJECTED, utc_now(), TAG_FINISHED),

@@ -31,6 +31,7 @@ __all__ = [
     "ScanSettings",
     "SqlValue",
     "as_list",
+    "set_fields",
     "utc_now",
 ]
 
@@ -122,24 +123,34 @@ class Database:
     # --- queries -------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[None]:
         """Apply all changes of the block or none, durably; a nested one joins the outer."""
         if not self.is_writer:
             raise StorageError(f"The catalogue {self.path} was opened for reading only.")
         with self._lock, self._named_errors("written"):
             if self._depth:
-                yield self._connection
+                yield
                 return
             self._connection.execute("BEGIN IMMEDIATE")
             self._depth += 1
             start = time.monotonic()
             try:
                 with self._connection:
-                    yield self._connection
+                    yield
             finally:
                 self._depth -= 1
                 if self._is_lent:
                     time.sleep(min(time.monotonic() - start, _LONGEST_TURN))
+
+    def execute(self, statement: str, values: Values = ()) -> int:
+        """Change rows, durably at the end of the transaction; return the number of an added row."""
+        with self.transaction():
+            return self._connection.execute(statement, values).lastrowid or 0
+
+    def execute_many(self, statement: str, values: Iterable[Values]) -> None:
+        """Change rows with each of some values."""
+        with self.transaction():
+            self._connection.executemany(statement, values)
 
     def rows(self, query: str, values: Values = ()) -> list[Row]:
         """Return all rows of a query's result."""
@@ -151,6 +162,17 @@ class Database:
         with self._lock, self._named_errors("read"):
             row: Row | None = self._connection.execute(query, values).fetchone()
             return row
+
+    def column(self, query: str, values: Values = ()) -> list[Any]:
+        """Return the first column of a query's result."""
+        return [row[0] for row in self.rows(query, values)]
+
+    def groups(self, query: str, values: Values = ()) -> dict[Any, list[Any]]:
+        """Return the values in the second column of a query's result by those in the first."""
+        groups: dict[Any, list[Any]] = {}
+        for key, value in self.rows(query, values):
+            groups.setdefault(key, []).append(value)
+        return groups
 
     def value(self, query: str, values: Values = ()) -> Any:
         """Return the first column of the first row, or None without a row.
@@ -200,12 +222,11 @@ class Database:
 
     @root.setter
     def root(self, root: Path) -> None:
-        with self.transaction() as connection:
-            connection.execute(
-                "INSERT INTO collection (id, root, settings) VALUES (1, CAST(? AS TEXT), '{}') "
-                "ON CONFLICT (id) DO UPDATE SET root = excluded.root",
-                (sql_text(str(root)),),
-            )
+        self.execute(
+            "INSERT INTO collection (id, root, settings) VALUES (1, CAST(? AS TEXT), '{}') "
+            "ON CONFLICT (id) DO UPDATE SET root = excluded.root",
+            (sql_text(str(root)),),
+        )
         self._root = root
 
     @property
@@ -246,19 +267,16 @@ class Database:
 
         A run that fails or is killed has no end. Inside a transaction it is all or nothing.
         """
-        with self.transaction() as connection:
-            cursor = connection.execute(
-                "INSERT INTO runs (what, started_at, model, parameters, undoes) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (what, utc_now(), model, json.dumps(dict(parameters or {})), undoes),
-            )
-        run = Run(int(cursor.lastrowid or 0), model=model)
+        number = self.execute(
+            "INSERT INTO runs (what, started_at, model, parameters, undoes) VALUES (?, ?, ?, ?, ?)",
+            (what, utc_now(), model, json.dumps(dict(parameters or {})), undoes),
+        )
+        run = Run(number, model=model)
         yield run
-        with self.transaction() as connection:
-            connection.execute(
-                "UPDATE runs SET ended_at = ?, outcome = ?, model = ? WHERE id = ?",
-                (utc_now(), json.dumps(run.outcome), run.model, run.id),
-            )
+        self.execute(
+            "UPDATE runs SET ended_at = ?, outcome = ?, model = ? WHERE id = ?",
+            (utc_now(), json.dumps(run.outcome), run.model, run.id),
+        )
 
     # --- opening -------------------------------------------------------------------------
 
@@ -366,6 +384,12 @@ class Part:
 def as_list(values: Iterable[int | str]) -> str:
     """Return numbers or texts as a value for `LISTED`; there may be thousands."""
     return json.dumps(list(values))
+
+
+def set_fields(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a record that say something, for the history."""
+    empty: list[object] = [None, "", (), [], {}]
+    return {n: value for n, value in fields.items() if value not in empty and value is not False}
 
 
 def utc_now() -> str:

@@ -9,12 +9,11 @@ has no open suggestions.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tagkin.catalogue.database import HAS_FILE, LISTED, SqlValue, as_list, utc_now
-from tagkin.catalogue.tag_records import IN_FILES
+from tagkin.catalogue.database import HAS_FILE, LISTED, Database, SqlValue, as_list, utc_now
+from tagkin.catalogue.tag_records import IN_FILES, SPELLED_IN_FILES
 
 __all__ = [
     "ACCEPTED",
@@ -60,8 +59,7 @@ FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS 
 # Whether files have a tag, as far as scans and writes know; a scan follows to a write into a
 # photograph.
 _HAS_TAG = (
-    "(EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
-    "ON o.id = f.tag JOIN tags t ON t.id = ?3 WHERE p.content = ?2 AND o.key = t.key) "
+    f"({SPELLED_IN_FILES.format('?2', '(SELECT key FROM tags WHERE id = ?3)')} "
     "OR EXISTS (SELECT 1 FROM photographs p JOIN writes w ON w.photograph = p.id, "
     "json_each(w.tags) written JOIN tags t ON t.id = ?3 "
     "WHERE p.content = ?2 AND w.state = 'done' AND written.value = t.name))"
@@ -86,7 +84,7 @@ class Origin(NamedTuple):
 
 
 def store_decision(
-    connection: sqlite3.Connection,
+    database: Database,
     run: int,
     pair: Pair,
     verdict: int,
@@ -98,67 +96,65 @@ def store_decision(
     `pair` without a tag finishes the content. The decision answers the open suggestion, else the
     one that was `shown`, else that of the earlier decision.
     """
-    origin = _find_origin(connection, pair, shown)
-    connection.execute(
+    origin = _find_origin(database, pair, shown)
+    database.execute(
         "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
     )
-    connection.execute(
+    database.execute(
         "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
         "evidence, note, was_in_files) "
         f"VALUES (?1, ?2, ?3, ?4, ?5, (SELECT id FROM runs WHERE id = ?6), ?7, ?8, ?9, {_HAS_TAG})",
         (run, *pair, verdict, utc_now(), *origin, note),
     )
-    connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
+    database.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
 
 
-def _find_origin(connection: sqlite3.Connection, pair: Pair, shown: Origin | None) -> Origin:
-    suggestion = connection.execute(
+def _find_origin(database: Database, pair: Pair, shown: Origin | None) -> Origin:
+    suggestion = database.row(
         "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?", pair
-    ).fetchone()
+    )
     if suggestion is not None:
         return Origin(*suggestion)
     if shown is not None:
         return shown
-    earlier = connection.execute(
+    earlier = database.row(
         "SELECT suggested_by, confidence, evidence FROM decisions "
         "WHERE content = ? AND tag IS ? AND holds",
         pair,
-    ).fetchone()
+    )
     return Origin(*(earlier or ()))
 
 
-def store_removal(
-    connection: sqlite3.Connection, run: int, pair: tuple[int, int], origin: str
-) -> None:
+def store_removal(database: Database, run: int, pair: tuple[int, int], origin: str) -> None:
     """Reject a tag that a person removed in another program; `origin` says where.
 
     Not if a file of the content still has the tag in some spelling, or a person has rejected it.
     """
-    is_there_or_rejected = connection.execute(
+    is_there_or_rejected = database.row(
         "SELECT 1 FROM decisions WHERE content = ?1 AND tag = ?2 AND holds AND verdict = -1 "
-        "UNION ALL SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
-        "ON o.id = f.tag WHERE p.content = ?1 AND o.key = (SELECT key FROM tags WHERE id = ?2)",
+        "UNION ALL SELECT 1 WHERE "
+        + SPELLED_IN_FILES.format("?1", "(SELECT key FROM tags WHERE id = ?2)"),
         pair,
-    ).fetchone()
+    )
     if is_there_or_rejected is None:
-        store_decision(connection, run, pair, REJECTED, f"{REMOVED}{origin}")
+        store_decision(database, run, pair, REJECTED, f"{REMOVED}{origin}")
 
 
-def end_removal(connection: sqlite3.Connection, run: int, pair: tuple[int, int]) -> None:
+def end_removal(database: Database, run: int, pair: tuple[int, int]) -> None:
     """End a rejection by `store_removal`, because a person added the tag again."""
-    connection.execute(
+    database.execute(
         "UPDATE decisions SET holds = 0, taken_back_by = ? "
         "WHERE content = ? AND tag = ? AND holds AND verdict = -1 AND note LIKE ?",
         (run, *pair, f"{REMOVED}%"),
     )
 
 
-def end_former_removals(connection: sqlite3.Connection, run: int, old: int, new: int) -> None:
+def end_former_removals(database: Database, run: int, old: int, new: int) -> None:
     """End the removals of a content that a photograph had before and has again.
 
     `old` is its content in between, on which they do not hold any more.
     """
-    connection.execute(
+    database.execute(
         "UPDATE decisions SET holds = 0, taken_back_by = ?1 WHERE content = ?3 AND holds "
         "AND note LIKE ?4 AND NOT EXISTS (SELECT 1 FROM decisions o WHERE o.content = ?2 "
         "AND o.tag = decisions.tag AND o.holds)",
@@ -167,7 +163,7 @@ def end_former_removals(connection: sqlite3.Connection, run: int, old: int, new:
 
 
 def decide_suggestions(
-    connection: sqlite3.Connection,
+    database: Database,
     condition: str,
     values: Sequence[SqlValue],
     run: int,
@@ -175,23 +171,23 @@ def decide_suggestions(
     note: str | None,
 ) -> None:
     """Turn the suggestions `s` that match into decisions."""
-    connection.execute("DROP TABLE IF EXISTS temp.chosen")
-    connection.execute(
+    database.execute("DROP TABLE IF EXISTS temp.chosen")
+    database.execute(
         f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}", values
     )
-    connection.execute(
+    database.execute(
         "INSERT INTO decisions "
         "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
         "SELECT ?, content, tag, ?, ?, run, confidence, evidence, ? FROM temp.chosen",
         (run, verdict, utc_now(), note),
     )
-    connection.execute(
+    database.execute(
         "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
     )
-    connection.execute("DROP TABLE temp.chosen")
+    database.execute("DROP TABLE temp.chosen")
 
 
-def accept_parents(connection: sqlite3.Connection, run: int) -> None:
+def accept_parents(database: Database, run: int) -> None:
     """Accept open suggestions that tags with levels imply, if the run accepted these.
 
     With ``Verkehr|Auto``, both ``Verkehr`` and ``Auto`` hold.
@@ -200,10 +196,10 @@ def accept_parents(connection: sqlite3.Connection, run: int) -> None:
         "FROM decisions d JOIN tags t ON t.id = d.tag "
         "WHERE d.run = ?1 AND d.verdict = 1 AND instr(t.name, '|')"
     )
-    if connection.execute(f"SELECT 1 {accepted}", (run,)).fetchone() is None:
+    if database.row(f"SELECT 1 {accepted}", (run,)) is None:
         return
     decide_suggestions(
-        connection,
+        database,
         f"s.content IN (SELECT d.content {accepted}) AND EXISTS (SELECT 1 {accepted} AND "
         "d.content = s.content AND EXISTS (SELECT 1 FROM tags above WHERE above.id = s.tag "
         f"AND {IMPLIES.format('t', 'above')}))",
@@ -214,23 +210,23 @@ def accept_parents(connection: sqlite3.Connection, run: int) -> None:
     )
 
 
-def revert(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:
+def revert(database: Database, decisions: Sequence[int]) -> None:
     """Let the decisions that these replaced apply again, or reopen their suggestions.
 
     `decisions` are marked as undone.
     """
     numbers = (as_list(decisions),)
-    connection.execute(f"UPDATE decisions SET holds = 0 WHERE holds AND id {LISTED}", numbers)
-    connection.execute(
+    database.execute(f"UPDATE decisions SET holds = 0 WHERE holds AND id {LISTED}", numbers)
+    database.execute(
         "UPDATE decisions SET holds = 1 WHERE id IN (SELECT (SELECT max(e.id) FROM decisions e "
         "WHERE e.content = d.content AND e.tag IS d.tag AND e.taken_back_by IS NULL) "
         f"FROM decisions d WHERE d.id {LISTED})",
         numbers,
     )
-    _reopen(connection, f"d.id {LISTED}", numbers)
+    _reopen(database, f"d.id {LISTED}", numbers)
     # suggestions whose decisions were undone while their photograph was finished
     _reopen(
-        connection,
+        database,
         "d.id IN (SELECT max(o.id) FROM decisions o JOIN decisions m ON m.content = o.content "
         f"WHERE m.id {LISTED} AND m.tag IS NULL AND o.tag IS NOT NULL "
         "GROUP BY o.content, o.tag HAVING max(o.taken_back_by) > min(m.run))",
@@ -238,10 +234,10 @@ def revert(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:
     )
 
 
-def hold_again(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:
+def hold_again(database: Database, decisions: Sequence[int]) -> None:
     """Let undone decisions apply again, at most one for each content and tag."""
     numbers = (as_list(decisions),)
-    connection.execute(
+    database.execute(
         "UPDATE decisions SET holds = 0 WHERE id IN (SELECT h.id FROM decisions d "
         "JOIN decisions h ON h.content = d.content AND h.tag IS d.tag AND h.holds "
         f"WHERE d.id {LISTED})",
@@ -251,27 +247,27 @@ def hold_again(connection: sqlite3.Connection, decisions: Sequence[int]) -> None
         "(content, tag) IN (SELECT content, tag FROM decisions WHERE id {})",
         "content IN (SELECT content FROM decisions WHERE tag IS NULL AND id {})",
     ):
-        connection.execute(f"DELETE FROM suggestions WHERE {condition.format(LISTED)}", numbers)
-    connection.execute(f"UPDATE decisions SET holds = 1 WHERE id {LISTED}", numbers)
+        database.execute(f"DELETE FROM suggestions WHERE {condition.format(LISTED)}", numbers)
+    database.execute(f"UPDATE decisions SET holds = 1 WHERE id {LISTED}", numbers)
 
 
-def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iterable[int]) -> None:
+def reopen_unwritten(database: Database, photograph: int, tags: Iterable[int]) -> None:
     """Reopen suggestions whose decisions were undone while a file still had the tag."""
     _reopen(
-        connection,
+        database,
         "d.id IN (SELECT max(o.id) FROM decisions o JOIN photographs p ON p.content = o.content "
         f"WHERE p.id = ? AND o.tag {LISTED} GROUP BY o.tag) AND d.taken_back_by IS NOT NULL",
         (photograph, as_list(tags)),
     )
 
 
-def _reopen(connection: sqlite3.Connection, condition: str, values: Sequence[SqlValue]) -> None:
+def _reopen(database: Database, condition: str, values: Sequence[SqlValue]) -> None:
     """Reopen the suggestions of decisions `d`.
 
     Not if a decision on the tag applies, a file has the tag, the tag is forgotten or hidden, or the
     photograph is finished.
     """
-    connection.execute(
+    database.execute(
         "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
         "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d "
         f"WHERE {condition} "

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list
+from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list, set_fields
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     BY_FILTER,
@@ -19,11 +19,12 @@ from tagkin.catalogue.decision_records import (
     store_decision,
 )
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs
+from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs, pair_states
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import DECIDING, STANDING_EDIT, Runs
 from tagkin.catalogue.tag_edits import is_edit, undo_edit
-from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
+from tagkin.catalogue.tag_records import resolve_spelling, tag_number
+from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
@@ -87,25 +88,20 @@ class Decisions(Part):
         pairs = self._named_pairs(verdict, filters)
         if dry_run:
             return Decided(None, [*self._matching(filters, condition, values), *pairs])
-        with self._db.transaction() as connection:
+        with self._db.transaction():
             each = [*self._matching(filters, condition, values), *pairs]
             if not each:
                 return Decided(None, [])
-            with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
+            with self._db.run(_COMMANDS[verdict], set_fields(vars(filters))) as run:
                 note = BY_FILTER if verdict == ACCEPTED and not filters.photographs else None
-                decide_suggestions(connection, condition, values, run.id, verdict, note)
-                numbers, photographs = TagNumbers(connection), Photographs(self._db)
+                decide_suggestions(self._db, condition, values, run.id, verdict, note)
+                photographs = Photographs(self._db)
                 for named in pairs:
-                    pair = photographs.content_of(named.path), numbers[named.tag]
-                    store_decision(connection, run.id, pair, verdict)
+                    content = photographs.content_of(named.path)
+                    pair = content, tag_number(self._db, named.tag)
+                    store_decision(self._db, run.id, pair, verdict)
                 if verdict == ACCEPTED:
-                    accept_parents(connection, run.id)
-                else:
-                    connection.execute(
-                        "DELETE FROM doubts WHERE kind = 'wrong' AND (content, tag) IN "
-                        "(SELECT content, tag FROM decisions WHERE run = ?)",
-                        (run.id,),
-                    )
+                    accept_parents(self._db, run.id)
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
 
@@ -129,14 +125,11 @@ class Decisions(Part):
     def _files_of(self, filters: Filters, contents: Iterable[int]) -> dict[int, list[str]]:
         """Return the files of each content; files that the filters name come first."""
         place, values = filters.sql_place()
-        files: dict[int, list[str]] = {}
-        for content, path in self._db.rows(
+        return self._db.groups(
             "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
             f"AND p.content {LISTED} ORDER BY NOT ({place}), p.path",
             (as_list(contents), *values),
-        ):
-            files.setdefault(content, []).append(path)
-        return files
+        )
 
     # --- tags that were not suggested ----------------------------------------------------
 
@@ -146,26 +139,18 @@ class Decisions(Part):
             return []
         pairs = []
         names: dict[str, str] = {}
-        for name in (resolve_spelling(self._db.row, typed) for typed in filters.tags):
+        for name in (resolve_spelling(self._db, typed) for typed in filters.tags):
             names.setdefault(normalize_tag(name), name)
         photographs = Photographs(self._db)
         contents = {photographs.content_of(path) for path in filters.photographs}
         files = self._files_of(filters, contents)
+        numbers = Tags(self._db).numbers_of(list(names.values()))
+        wanted = {(c, n): (verdict, None) for c in files for n in numbers.values()}
+        states = pair_states(self._db, wanted)
+        unchanged = {s.pair for s in states if s.is_suggested or not s.changes_anything()}
         for content, (path, *copies) in sorted(files.items(), key=lambda item: item[1]):
             for name in names.values():
-                row = self._db.row(
-                    "SELECT EXISTS (SELECT 1 FROM suggestions WHERE content = ?1 AND tag = t.id), "
-                    "(SELECT verdict FROM decisions WHERE content = ?1 AND tag = t.id AND holds), "
-                    f"{IN_FILES.format('?1', 't.id')} "
-                    "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id) WHERE s.name = ?2",
-                    (content, name),
-                )
-                is_suggested, earlier, is_found = row or (0, None, 0)
-                if is_found:  # somebody may have added it since it was rejected
-                    is_new = verdict == REJECTED or earlier == REJECTED
-                else:
-                    is_new = earlier != verdict
-                if not is_suggested and is_new:
+                if (content, numbers.get(name)) not in unchanged:
                     pairs.append(DecidedTag(path, name, None, None, copies))
         return pairs
 
@@ -254,16 +239,16 @@ class Decisions(Part):
         if dry_run:
             return Decided(None, each, n_kept, finished)
         with (
-            self._db.transaction() as connection,
+            self._db.transaction(),
             self._db.run("undo", {"run": run}, undoes=run) as undo,
         ):
-            connection.execute(
+            self._db.execute(
                 f"UPDATE decisions SET taken_back_by = ? WHERE id {LISTED}",
                 (None if is_undo else undo.id, as_list(row[0] for row in rows)),
             )
             last = {row[1:3]: row[0] for row in rows if row[3]}  # by content and tag
             change = hold_again if is_undo else revert
-            change(connection, list(last.values()))
+            change(self._db, list(last.values()))
             undo.outcome["decisions"] = len(each)
         return Decided(undo.id, each, n_kept, finished)
 

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.selection import Selected
-from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin, number_kin
+from tagkin.catalogue.tag_records import tag_number
 
 if TYPE_CHECKING:
     from tagkin.annotator import Finding
 
-__all__ = ["Doubt", "Doubts", "NewDoubt"]
-
-
-class NewDoubt(NamedTuple):
-    """A doubt to store."""
-
-    content: int
-    tag: str
-    kind: str
-    """wrong or missing."""
-    confidence: float
-    kin: Sequence[tuple[int, float]]
+__all__ = ["Doubt", "Doubts"]
 
 
 class Doubt(NamedTuple):
@@ -46,18 +35,28 @@ class Doubt(NamedTuple):
 class Doubts(Part):
     """The doubts of a catalogue: ``catalogue.doubts``."""
 
-    def replace(self, run: int, doubts: Iterable[NewDoubt]) -> None:
-        """Replace all doubts by the doubts of a run."""
-        with self._db.transaction() as connection:
-            numbers = TagNumbers(connection)
-            connection.execute("DELETE FROM doubts")
-            connection.executemany(
-                "INSERT OR IGNORE INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (content, numbers[tag], run, kind, confidence, pack_evidence(kin))
-                    for content, tag, kind, confidence, kin in doubts
-                ],
+    def replace(self, run: int, findings: Iterable[Finding], contents: Mapping[str, int]) -> int:
+        """Replace all doubts by the findings of an audit in a run; return how many were stored.
+
+        `contents` are the numbers of photographs by their files; others are omitted.
+        """
+        rows = [
+            (
+                contents[f.file],
+                tag_number(self._db, f.tag),
+                run,
+                f.kind,
+                f.confidence,
+                pack_evidence(number_kin(f.kin, contents)),
             )
+            for f in findings
+            if f.file in contents
+        ]
+        with self._db.transaction():
+            self._db.execute("DELETE FROM doubts")
+            statement = "INSERT OR IGNORE INTO doubts VALUES (?, ?, ?, ?, ?, ?)"
+            self._db.execute_many(statement, rows)
+        return len(rows)
 
     def list_open(
         self,
@@ -73,8 +72,7 @@ class Doubts(Part):
         """
         condition, values = ("d.kind = ? AND", list[SqlValue]([kind])) if kind else ("", [])
         if selected is not None:
-            contents = self._db.rows("SELECT DISTINCT content FROM doubts")
-            doubted = [content for (content,) in contents]
+            doubted = self._db.column("SELECT DISTINCT content FROM doubts")
             wanted = [c for c, has in zip(doubted, selected.has(doubted), strict=True) if has]
             # the + keeps SQLite at the index by confidence, so it stops after n rows
             condition += f" +d.content {LISTED} AND"
@@ -119,14 +117,13 @@ class Doubts(Part):
             "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id)"
         )
         names: dict[str, str | None] = dict(rows)
-        rows = self._db.rows("SELECT name FROM tags WHERE hidden")
-        hidden = {name for (name,) in rows}
+        hidden = self._db.column("SELECT name FROM tags WHERE hidden")
         decided = self._pairs("decisions o JOIN photographs p ON p.content = o.content AND o.holds")
         in_files = self._pairs("found o JOIN photographs p ON p.id = o.photograph")
-        paths = self._db.rows(
+        paths = self._db.column(
             f"SELECT p.path FROM photographs p WHERE {FINISHED.format('p.content')}"
         )
-        finished = {self._db.absolute(path) for (path,) in paths}
+        finished = set(map(self._db.absolute, paths))
         undecided: dict[tuple[str, str, str], Finding] = {}
         for finding in findings:
             tag = names.get(finding.tag, finding.tag)

@@ -8,7 +8,6 @@ person decides on the new content.
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +37,7 @@ _WAITING = (
 
 def list_to_confirm(database: Database) -> list[str]:
     """Return the photographs, from the root, whose decisions wait."""
-    return [path for (path,) in database.rows(f"SELECT min(p.path) {_WAITING}")]
+    return database.column(f"SELECT min(p.path) {_WAITING}")
 
 
 def confirm_edits(database: Database, annotator: Annotator) -> int:
@@ -62,11 +61,11 @@ def confirm_edits(database: Database, annotator: Annotator) -> int:
         return 0
     current = annotator.read_features(list(waiting))
     n_kept = 0
-    with database.transaction() as connection:
+    with database.transaction():
         for file, features in zip(current.files, np.asarray(current.features), strict=True):
             old, new, before = waiting[file]
             if _cosine(features, before) >= _SAME:
-                carry_decisions(connection, old, new)
+                carry_decisions(database, old, new)
                 n_kept += 1
     return n_kept
 
@@ -75,16 +74,16 @@ def _cosine(first: np.ndarray, second: np.ndarray) -> float:
     return float(first @ second / max(np.linalg.norm(first) * np.linalg.norm(second), 1e-12))
 
 
-def carry_decisions(connection: sqlite3.Connection, old: int, new: int) -> None:
+def carry_decisions(database: Database, old: int, new: int) -> None:
     """Copy the decisions on a content to another one of the same photograph; the later ones win."""
-    pair = {"old": old, "new": new, "note": _EDITED}
-    connection.execute(
+    pair: dict[str, int | str] = {"old": old, "new": new, "note": _EDITED}
+    database.execute(
         "UPDATE decisions SET holds = 0 WHERE content = :new AND holds AND EXISTS (SELECT 1 FROM "
         "decisions o WHERE o.content = :old AND o.tag IS decisions.tag AND o.holds "
         "AND o.id > decisions.id)",
         pair,
     )
-    connection.execute(
+    database.execute(
         "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
         "evidence, note, was_in_files) SELECT run, :new, tag, verdict, made_at, suggested_by, "
         "confidence, evidence, coalesce(note, :note), was_in_files "
@@ -93,17 +92,17 @@ def carry_decisions(connection: sqlite3.Connection, old: int, new: int) -> None:
         "AND d.holds)",
         pair,
     )
-    connection.execute(
+    database.execute(
         "DELETE FROM suggestions WHERE content = :new AND EXISTS (SELECT 1 FROM decisions d "
         "WHERE d.content = :new AND (d.tag = suggestions.tag OR d.tag IS NULL) AND d.holds)",
         pair,
     )
-    connection.execute("UPDATE contents SET was = NULL WHERE id = :new", pair)
+    database.execute("UPDATE contents SET was = NULL WHERE id = :new", pair)
 
 
-def let_decisions_wait(connection: sqlite3.Connection, old: int, new: int) -> None:
+def let_decisions_wait(database: Database, old: int, new: int) -> None:
     """Let the decisions on a file's former content wait until it is known what the file shows."""
-    connection.execute(
+    database.execute(
         "UPDATE contents SET was = (SELECT coalesce(was, id) FROM contents WHERE id = ?) "
         "WHERE id = ?",
         (old, new),

@@ -4,32 +4,40 @@ Each line is an object with a "kind". The first names the format; then come edit
 incomplete folders, and decisions, including finished photographs. Photographs are identified by
 the digest of their content, so the lines apply on another machine and after a move. Nothing in
 them names a file to write or to undo.
+
+An export can come from anybody, so every field is checked before anything of its line is stored.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
-import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple, TypeGuard, TypeVar
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REJECTED, Origin, decide_suggestions, store_decision
-from tagkin.catalogue.exchange_fields import (
-    DecisionLine,
-    IncompleteLine,
-    TagLine,
-    read_line,
-)
-from tagkin.catalogue.photographs import incomplete_folders
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.photographs import add_content, incomplete_folders
+from tagkin.catalogue.tag_records import tag_number
 from tagkin.catalogue.tags import Tags
+from tagkin.catalogue.target_paths import is_inside
+from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput
 
 __all__ = ["Imported", "export_lines", "import_lines"]
+
+T = TypeVar("T")
+Check = Callable[[object], T]
+"""Converts a value, or raises a ValueError that completes "`field` must be ..."."""
+
+_LONGEST_TAG = 2000  # characters
+_LONGEST_TEXT = 10_000  # characters
+_MOST_KIN = 100_000
+_HEX = re.compile("[0-9a-f]{64}")
 
 _FORMAT, _VERSION = "tagkin-decisions", 1
 
@@ -66,6 +74,168 @@ def export_lines(database: Database) -> Iterator[dict[str, object]]:
         yield {"kind": "decision"} | decision
 
 
+# --- fields ------------------------------------------------------------------------------
+
+
+def _optional(check: Check[T]) -> Check[T | None]:
+    return lambda value: None if value is None else check(value)
+
+
+def _is_text(value: object, longest: int, errors: str = "strict") -> TypeGuard[str]:
+    if not isinstance(value, str) or len(value) > longest:
+        return False
+    try:
+        value.encode("utf-8", errors)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _text(value: object) -> str:
+    if not _is_text(value, _LONGEST_TEXT):
+        raise ValueError(f"text of at most {_LONGEST_TEXT:,} characters")
+    return value
+
+
+def _tag(value: object) -> str:
+    if not _is_text(value, _LONGEST_TAG) or not tidy(value):
+        raise ValueError(f"a tag of at most {_LONGEST_TAG:,} characters")
+    return value
+
+
+def _folder(value: object) -> str:
+    """Check a folder from the root, which need not be UTF-8."""
+    if not _is_text(value, _LONGEST_TEXT, "surrogateescape") or (value and not is_inside(value)):
+        raise ValueError("a folder inside the collection")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _verdict(value: object) -> int:
+    if type(value) is not int or value not in (1, -1):
+        raise ValueError("1 or -1")
+    return value
+
+
+def _share(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise ValueError("a number from 0 to 1")
+    return float(value)
+
+
+def _digest(value: object) -> bytes:
+    if not isinstance(value, str) or not _HEX.fullmatch(value):
+        raise ValueError("a SHA-256 in hexadecimal")
+    return bytes.fromhex(value)
+
+
+def _kin(value: object) -> tuple[tuple[bytes, float], ...]:
+    try:
+        if isinstance(value, list) and len(value) <= _MOST_KIN:
+            return tuple((_digest(digest), _share(share)) for digest, share in value)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"a list of at most {_MOST_KIN:,} pairs of a SHA-256 and a share")
+
+
+def _moment(value: object) -> str:
+    """Return a time as the catalogue stores it: later times sort after earlier times."""
+    try:
+        moment = datetime.datetime.fromisoformat(_text(value))
+        if moment.tzinfo is not None:
+            return moment.astimezone(datetime.UTC).isoformat(timespec="microseconds")
+    except (OverflowError, ValueError):
+        pass
+    raise ValueError("a date and time with a UTC offset (ISO 8601)")
+
+
+# --- lines -------------------------------------------------------------------------------
+
+
+def _checked(check: Check[T]) -> T:
+    """Declare a field of a line with its check."""
+    declared: T = field(metadata={"check": check})
+    return declared
+
+
+@dataclass(frozen=True)
+class TagLine:
+    """An edited or finished tag."""
+
+    tag: str = _checked(_tag)
+    same_as: str | None = _checked(_optional(_tag))
+    forgotten: bool = _checked(_flag)
+    hidden: bool = _checked(_flag)
+    finished: bool = _checked(_flag)
+
+
+@dataclass(frozen=True)
+class IncompleteLine:
+    """A folder whose tags in files are incomplete."""
+
+    folder: str = _checked(_folder)
+
+
+@dataclass(frozen=True)
+class DecisionLine:
+    """A decision on a tag of a photograph; without a tag, the photograph is finished."""
+
+    content: bytes = _checked(_digest)
+    tag: str | None = _checked(_optional(_tag))
+    verdict: int = _checked(_verdict)
+    made_at: str = _checked(_moment)
+    confidence: float | None = _checked(_optional(_share))
+    kin: tuple[tuple[bytes, float], ...] = _checked(_kin)
+    name_share: float | None = _checked(_optional(_share))
+    readout_share: float | None = _checked(_optional(_share))
+    note: str | None = _checked(_optional(_text))
+
+
+Line = TagLine | IncompleteLine | DecisionLine
+
+_LINES: dict[str, type[Line]] = {
+    "tag": TagLine,
+    "incomplete": IncompleteLine,
+    "decision": DecisionLine,
+}
+"""The records of each kind of line. Other fields are ignored."""
+
+
+def read_line(plain: Mapping[str, object]) -> Line | None:
+    """Return the record of a line, checked and converted, or None if its kind is unknown.
+
+    Raises
+    ------
+    InvalidInput
+        Names the field and what it must be.
+    """
+    if (kind := str(plain["kind"])) not in _LINES:
+        return None
+    values = {}
+    for column in fields(_LINES[kind]):
+        value = plain.get(column.name)
+        try:
+            values[column.name] = column.metadata["check"](value)
+        except ValueError as error:
+            raise InvalidInput(
+                f"`{column.name}` must be {error}; found {_show_value(value)}"
+            ) from None
+    line = _LINES[kind](**values)
+    if isinstance(line, DecisionLine) and line.tag is None and line.verdict != -1:
+        raise InvalidInput("`verdict` must be -1 if `tag` is null: the photograph is finished")
+    return line
+
+
+def _show_value(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
 # --- import ------------------------------------------------------------------------------
 
 
@@ -85,8 +255,8 @@ def import_lines(database: Database, lines: Iterable[str], *, dry_run: bool) -> 
     """Import all lines or none; see `Catalogue.import_lines`."""
     imported = Imported()
     try:
-        with database.transaction() as connection:
-            _Import(database, connection, imported).store(_parse(lines))
+        with database.transaction():
+            _Import(database, imported).store(_parse(lines))
             if dry_run:
                 raise _DryRun
     except _DryRun:
@@ -130,9 +300,8 @@ class _NewDecision(NamedTuple):
 
 
 class _Import:
-    def __init__(self, database: Database, connection: sqlite3.Connection, imported: Imported):
-        self.database, self.connection, self.imported = database, connection, imported
-        self.numbers = TagNumbers(connection)
+    def __init__(self, database: Database, imported: Imported):
+        self.database, self.imported = database, imported
         self.decisions: list[_NewDecision] = []
         self.finished: list[str] = []
 
@@ -146,7 +315,7 @@ class _Import:
                         self._declare_incomplete(folder)
                     case DecisionLine() as line:
                         self._prepare_decision(line)
-            except (InvalidInput, sqlite3.IntegrityError) as error:
+            except InvalidInput as error:
                 reason = str(error).rstrip(".")
                 raise InvalidInput(
                     f"Line {number} cannot be imported: {reason}. Nothing was imported."
@@ -157,18 +326,17 @@ class _Import:
     def _edit_tag(self, line: TagLine) -> None:
         """Edit a tag as a person would, in a run that can be undone."""
         tags, name, into = Tags(self.database), line.tag, None
-        number = self.numbers[name]
+        number = tag_number(self.database, name)
         now = tags.count(number)
         changes = {
             "forget": line.forgotten and not now.is_forgotten,
             "hide": line.hidden and not now.is_hidden,
         }
         if line.same_as is not None:
-            new = self.numbers[line.same_as]
+            new = tag_number(self.database, line.same_as)
             into, changes = tags.count(new).name, {"merge": number != new}
         for what in (what for what, is_new in changes.items() if is_new):
             tags.change(what, [name], into)
-            self.numbers = TagNumbers(self.connection)
             self.imported.tags += 1
         if line.finished:
             self.finished.append(name)
@@ -184,20 +352,15 @@ class _Import:
             with self.database.run("finish", {"tags": new}):
                 pass
 
-    def _content(self, digest: bytes) -> int:
-        self.connection.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (digest,))
-        row = self.connection.execute("SELECT id FROM contents WHERE digest = ?", (digest,))
-        return int(row.fetchone()[0])
-
     def _prepare_decision(self, line: DecisionLine) -> None:
         """Keep a decision to store, unless the catalogue knows it or a later one applies."""
-        tag = None if line.tag is None else self.numbers[line.tag]
-        content = self._content(line.content)
-        if not self.connection.execute(
+        tag = None if line.tag is None else tag_number(self.database, line.tag)
+        content = add_content(self.database, line.content)
+        if not self.database.row(
             "SELECT 1 FROM decisions WHERE content = ?1 AND tag IS ?2 "
             "AND (made_at = ?3 AND verdict = ?4 OR holds AND made_at >= ?3)",
             (content, tag, line.made_at, line.verdict),
-        ).fetchone():
+        ):
             self.decisions.append(_NewDecision(content, tag, line))
 
     def _decide(self) -> None:
@@ -209,13 +372,13 @@ class _Import:
                 content, tag, line = new
                 if tag is None:
                     decide_suggestions(
-                        self.connection, "s.content = ?", (content,), run.id, REJECTED, line.note
+                        self.database, "s.content = ?", (content,), run.id, REJECTED, line.note
                     )
                 shown = self._read_origin(line)
                 store_decision(
-                    self.connection, run.id, (content, tag), line.verdict, line.note, shown
+                    self.database, run.id, (content, tag), line.verdict, line.note, shown
                 )
-                self.connection.execute(
+                self.database.execute(
                     # nobody knows whether files had the tag then, so nothing is removed from them
                     "UPDATE decisions SET made_at = ?, was_in_files = 0 "
                     "WHERE content = ? AND tag IS ? AND holds",
@@ -225,6 +388,6 @@ class _Import:
 
     def _read_origin(self, line: DecisionLine) -> Origin:
         """Return the suggestion that a decision answered where it was exported."""
-        kin = [(self._content(digest), share) for digest, share in line.kin]
+        kin = [(add_content(self.database, digest), share) for digest, share in line.kin]
         evidence = pack_evidence(kin, line.name_share, line.readout_share)
         return Origin(None, line.confidence, evidence)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,16 +43,16 @@ class TagSource:
     note: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class TagProvenance:
     """A tag of a photograph with its sources, in order of time."""
 
     tag: str
-    state: str
-    """found, accepted, rejected or suggested."""
-    confidence: float | None
-    said: Sequence[TagSource]
-    kin: Sequence[StoredKin]
+    state: str = ""
+    """found, accepted, rejected or suggested; empty if only undone decisions and writes name it."""
+    confidence: float | None = None
+    said: list[TagSource] = field(default_factory=list)
+    kin: Sequence[StoredKin] = ()
     """Kin with at least 2 % of the score, and their shares of it."""
     name_share: float | None = None
     readout_share: float | None = None
@@ -73,25 +72,21 @@ class Explained:
     """Tags of other kinds: folders, places and people."""
 
 
-@dataclass
-class _TagHistory:
-    """The catalogue's knowledge of a tag of a photograph."""
+class _Tags(dict[str, TagProvenance]):
+    """The tags of a photograph by name, and the evidence for them."""
 
-    sources: list[TagSource] = field(default_factory=list)
-    state: str = ""
-    """As in `TagProvenance`; empty if only undone decisions and writes mention the tag."""
-    confidence: float | None = None
-    evidence: bytes | None = None
+    def __init__(self) -> None:
+        self.evidence: dict[str, bytes | None] = {}
 
-
-_Tags = defaultdict[str, _TagHistory]
+    def __missing__(self, name: str) -> TagProvenance:
+        return self.setdefault(name, TagProvenance(name))
 
 
 def explain_photograph(database: Database, path: str) -> Explained:
     """Return where each tag of a photograph comes from, by its path from the root."""
     content = Photographs(database).content_of(path)
     digest = database.value("SELECT digest FROM contents WHERE id = ?", (content,))
-    tags: _Tags = defaultdict(_TagHistory)
+    tags = _Tags()
     in_files = _tags_in_files(database, content)
     for name, places, photograph in in_files:
         tags[name].state = "found"
@@ -101,30 +96,20 @@ def explain_photograph(database: Database, path: str) -> Explained:
             source = TagSource(
                 "file", f"is in {file}", file=file if is_file else None, note=word or None
             )
-            tags[name].sources.append(source)
+            tags[name].said.append(source)
     _add_suggestions(database, content, tags)
     _add_decisions(database, content, tags)
     written = _writes(database, content)
     for name, source in [*_earlier_writes(database, in_files, written), *written]:
-        tags[name].sources.append(source)
-    known = {name: tag for name, tag in tags.items() if tag.state}
-    names = sorted(known, key=lambda name: (_STATES.index(known[name].state), name))
-    evidence = [unpack_evidence(known[name].evidence) for name in names]
+        tags[name].said.append(source)
+    known = [tag for tag in tags.values() if tag.state]
+    known.sort(key=lambda tag: (_STATES.index(tag.state), tag.tag))
+    evidence = [unpack_evidence(tags.evidence.get(tag.tag)) for tag in known]
     kin_lists = locate_kin(database, [shares.kin for shares in evidence])
-    provenance = [
-        TagProvenance(
-            name,
-            known[name].state,
-            known[name].confidence,
-            known[name].sources,
-            select_kin(kin),
-            shares.name_share,
-            shares.readout_share,
-        )
-        for name, kin, shares in zip(names, kin_lists, evidence, strict=True)
-    ]
+    for tag, kin, shares in zip(known, kin_lists, evidence, strict=True):
+        tag.kin, tag.name_share, tag.readout_share = select_kin(kin), *shares[1:]
     finished, others = _read_finished(database, content), OtherTags(database).of_content(content)
-    return Explained(path, digest.hex(), provenance, finished, others)
+    return Explained(path, digest.hex(), known, finished, others)
 
 
 def _read_finished(database: Database, content: int) -> TagSource | None:
@@ -152,8 +137,8 @@ def _add_suggestions(database: Database, content: int, tags: _Tags) -> None:
     ):
         tag = tags[name]
         tag.state = tag.state or "suggested"
-        tag.confidence, tag.evidence = confidence, evidence
-        tag.sources.append(_suggesting_run(run, when, model, confidence))
+        tag.confidence, tags.evidence[name] = confidence, evidence
+        tag.said.append(_suggesting_run(run, when, model, confidence))
 
 
 def _add_decisions(database: Database, content: int, tags: _Tags) -> None:
@@ -169,7 +154,7 @@ def _add_decisions(database: Database, content: int, tags: _Tags) -> None:
         suggest_run, started_at, model = by
         if suggest_run is not None and (name, suggest_run) not in suggested:
             suggested.add((name, suggest_run))
-            tag.sources.append(_suggesting_run(suggest_run, started_at, model, confidence))
+            tag.said.append(_suggesting_run(suggest_run, started_at, model, confidence))
         if note and note.startswith(REMOVED):
             text = f"{note} (seen by run {run})"
             text += f", and added again (seen by run {undo})" if undo is not None else ""
@@ -177,9 +162,9 @@ def _add_decisions(database: Database, content: int, tags: _Tags) -> None:
             text = f"{verdict} by you (run {run})"
             text += f", undone by run {undo}" if undo is not None else ""
             text += f": {note}" if note else ""
-        tag.sources.append(TagSource("person", text, when, None, run, verdict=verdict, note=note))
+        tag.said.append(TagSource("person", text, when, None, run, verdict=verdict, note=note))
         if holds:
-            tag.state, tag.confidence, tag.evidence = verdict, confidence, evidence
+            tag.state, tag.confidence, tags.evidence[name] = verdict, confidence, evidence
 
 
 def _suggesting_run(run: int, when: str, model: str | None, confidence: float | None) -> TagSource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import LISTED, Database, SqlValue, as_list
@@ -48,14 +48,6 @@ class Filters:
         """Whether photographs and tags are named and nothing else, so they need no suggestion."""
         others = (self.at_least, self.below, self.run, self.types)
         return bool(self.photographs and self.tags) and others == (None, None, None, ())
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the filters that are set, for the history."""
-        return {
-            name: list(value) if isinstance(value, tuple | list) else value
-            for name, value in asdict(self).items()
-            if value not in (None, (), [])
-        }
 
     def sql_condition(
         self, database: Database, table: str, *, new_tags: bool = False

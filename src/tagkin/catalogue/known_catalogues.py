@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from platformdirs import user_data_dir
@@ -15,6 +16,7 @@ from tagkin.filesystem import make_private_folder, write_whole
 __all__ = [
     "default_data_folder",
     "find_catalogue",
+    "find_root",
     "is_catalogued",
     "known_catalogues",
     "new_path",
@@ -54,8 +56,13 @@ def is_catalogued(folder: Path, catalogue: Path | None) -> bool:
     """
     if catalogue is not None:
         return catalogue.exists()
-    here, known = Path(os.path.realpath(folder)), known_catalogues()
-    return any(parent in known for parent in (here, *here.parents))
+    return find_root(folder, known_catalogues()) is not None
+
+
+def find_root(place: Path, known: Mapping[Path, Path]) -> Path | None:
+    """Return the known folder that a photograph or folder is, or is in; None if there is none."""
+    here = Path(os.path.realpath(place))
+    return next((folder for folder in (here, *here.parents) if folder in known), None)
 
 
 def other_catalogues(root: Path) -> list[Path]:
@@ -85,7 +92,7 @@ def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
     used, others = _read_known()
     others.pop(catalogue, None)
     used = {r: c for r, c in used.items() if c != catalogue}
-    if is_named and any(folder in used for folder in (root, *root.parents)):
+    if is_named and find_root(root, used) is not None:
         others[catalogue] = root
     else:
         used[root] = catalogue
@@ -119,10 +126,9 @@ def find_catalogue(catalogue: Path | None, near: Path | None) -> Path:
     if catalogue is not None:
         return catalogue.absolute()
     known = known_catalogues()
-    here = Path(os.path.realpath(near if near is not None else os.curdir))
-    for folder in (here, *here.parents):
-        if folder in known:
-            return known[folder]
+    root = find_root(near or Path(), known)
+    if root is not None:
+        return known[root]
     if near is not None:
         raise InvalidInput(
             f"{near} is not in a scanned folder. `tagkin scan FOLDER` makes a catalogue of a "

@@ -7,7 +7,6 @@ are larger than the numbers of keywords, so a search can take both.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypedDict
@@ -112,38 +111,35 @@ def only_deepest(tags: Sequence[OtherTag]) -> list[OtherTag]:
     return [tag for tag in tags if (tag.kind, tag.name) not in parents]
 
 
-def replace_other_tags(
-    connection: sqlite3.Connection, photograph: int, tags: Sequence[KindTag]
-) -> None:
+def replace_other_tags(database: Database, photograph: int, tags: Sequence[KindTag]) -> None:
     """Store the tags of other kinds that a photograph has; their files are from the root."""
-    wanted = {_number_of(connection, tag): tag.file for tag in tags}
+    wanted = {_number_of(database, tag): tag.file for tag in tags}
     query = "SELECT tag, file FROM other_found WHERE photograph = ?"
-    before = dict(connection.execute(query, (photograph,)))
+    before: dict[int, str] = dict(database.rows(query, (photograph,)))
     for tag in before.keys() - wanted.keys():
-        connection.execute(
+        database.execute(
             "DELETE FROM other_found WHERE photograph = ? AND tag = ?", (photograph, tag)
         )
     for tag, file in wanted.items():
         if before.get(tag) != file:
-            connection.execute(
+            database.execute(
                 "INSERT INTO other_found VALUES (?, ?, CAST(? AS TEXT)) "
                 "ON CONFLICT (photograph, tag) DO UPDATE SET file = excluded.file",
                 (photograph, tag, sql_text(file)),
             )
 
 
-def _number_of(connection: sqlite3.Connection, tag: KindTag) -> int:
+def _number_of(database: Database, tag: KindTag) -> int:
     name = tag.name.encode("utf-8", "replace").decode()
     query = "SELECT id FROM other_tags WHERE kind = ? AND name = ?"
-    row = connection.execute(query, (tag.kind, name)).fetchone()
-    if row is not None:
-        return int(row[0])
-    cursor = connection.execute(
+    number: int | None = database.value(query, (tag.kind, name))
+    if number is not None:
+        return number
+    return database.execute(
         "INSERT INTO other_tags (id, kind, name, key) "
         "SELECT max(?, coalesce(max(id), 0)) + 1, ?, ?, ? FROM other_tags",
         (FIRST_OTHER, tag.kind, name, normalize_tag(name)),
     )
-    return int(cursor.lastrowid or 0)
 
 
 # --- which kinds are read ----------------------------------------------------------------
@@ -188,5 +184,4 @@ def change_kinds(kinds: Kinds, changes: KindChanges) -> Kinds:
 
 def store_kind_settings(database: Database, kinds: Kinds) -> None:
     """Keep which kinds are read, for later scans."""
-    with database.transaction() as connection:
-        connection.execute("UPDATE collection SET kinds = ?", (json.dumps(kinds.to_dict()),))
+    database.execute("UPDATE collection SET kinds = ?", (json.dumps(kinds.to_dict()),))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,10 +17,10 @@ from tagkin.catalogue.decision_records import (
     accept_parents,
     store_decision,
 )
-from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
+from tagkin.catalogue.tag_records import IN_FILES, resolve_spelling, tag_number
 from tagkin.errors import InvalidInput
 
-__all__ = ["Batch", "Pair", "Shown", "decide_pairs"]
+__all__ = ["Batch", "Pair", "Shown", "decide_pairs", "pair_states"]
 
 Pair = tuple[int, int | str]
 """A content and a tag: its number, or a name, which may be new."""
@@ -86,7 +85,7 @@ class _PairState(NamedTuple):
     def pair(self) -> tuple[int, int]:
         return self.content, self.tag
 
-    def changes_anything(self, together: bool) -> bool:
+    def changes_anything(self, together: bool = False) -> bool:
         """Whether storing the verdict changes the catalogue."""
         if self.earlier == self.verdict:
             if self.verdict == REJECTED:
@@ -105,18 +104,18 @@ def decide_pairs(
     repeats: Collection[int | None],
 ) -> Batch:
     """Accept and reject tags of photographs; see `Decisions.decide_pairs`."""
-    with database.transaction() as connection:
+    with database.transaction():
         wanted: dict[tuple[int, int], tuple[int, Shown | None]] = {}
         numbers: dict[int | str, int] = {}
         for verdict, pairs in ((ACCEPTED, accepted), (REJECTED, rejected)):
             for pair in pairs:
                 content, tag = pair[0], pair[1]
                 if tag not in numbers:
-                    numbers[tag] = _number_of_tag(connection, tag)
+                    numbers[tag] = _number_of_tag(database, tag)
                 shown = pair if isinstance(pair, Shown) else None
                 if wanted.setdefault((content, numbers[tag]), (verdict, shown))[0] != verdict:
                     raise InvalidInput("A tag of a photograph is both accepted and rejected.")
-        states = _pair_states(connection, wanted)
+        states = pair_states(database, wanted)
         unchanged = {
             state.pair
             for state in states
@@ -135,30 +134,26 @@ def decide_pairs(
             for state in changes:
                 note = WITH_PAGE if together and state.verdict == ACCEPTED else None
                 origin = None if state.shown is None else state.shown.origin
-                store_decision(connection, run.id, state.pair, state.verdict, note, origin)
-            accept_parents(connection, run.id)
+                store_decision(database, run.id, state.pair, state.verdict, note, origin)
+            accept_parents(database, run.id)
             run.outcome["decisions"] = len(changes)
     yes, no = ([s.pair for s in changes if s.verdict == v] for v in (ACCEPTED, REJECTED))
     return Batch(run.id, yes, no, n_already, n_kept)
 
 
-def _number_of_tag(connection: sqlite3.Connection, tag: int | str) -> int:
+def _number_of_tag(database: Database, tag: int | str) -> int:
     """Return the current number of a tag, by number or by name; a new name is added."""
     if isinstance(tag, int):
-        row = connection.execute(
-            "SELECT coalesce(same_as, id) FROM tags WHERE id = ?", (tag,)
-        ).fetchone()
-        return tag if row is None else int(row[0])
-    name = resolve_spelling(lambda sql, values: connection.execute(sql, values).fetchone(), tag)
-    return TagNumbers(connection)[name]
+        return database.value("SELECT coalesce(same_as, id) FROM tags WHERE id = ?", (tag,)) or tag
+    return tag_number(database, resolve_spelling(database, tag))
 
 
-def _pair_states(
-    connection: sqlite3.Connection, wanted: dict[tuple[int, int], tuple[int, Shown | None]]
+def pair_states(
+    database: Database, wanted: Mapping[tuple[int, int], tuple[int, Shown | None]]
 ) -> list[_PairState]:
     """Look up the state of each pair."""
     data = json.dumps([[*pair, verdict] for pair, (verdict, _) in wanted.items()])
-    rows = connection.execute(
+    rows = database.rows(
         "SELECT w.content, w.tag, w.verdict, s.run IS NOT NULL, d.verdict, d.run, "
         f"{IN_FILES.format('w.content', 'w.tag')}, "
         "EXISTS (SELECT 1 FROM doubts o WHERE o.content = w.content AND o.tag = w.tag "
@@ -170,7 +165,7 @@ def _pair_states(
         "LEFT JOIN suggestions s ON s.content = w.content AND s.tag = w.tag "
         "LEFT JOIN decisions d ON d.content = w.content AND d.tag = w.tag AND d.holds",
         (data,),
-    ).fetchall()
+    )
     if len(rows) < len(wanted):
         raise InvalidInput(
             f"{len(wanted) - len(rows):,} of {len(wanted):,} photographs or tags are not in the "

@@ -25,8 +25,10 @@ __all__ = [
     "PhotographCounts",
     "Photographs",
     "TaggedContent",
+    "add_content",
     "in_folder",
     "incomplete_folders",
+    "path_of",
 ]
 
 COUNT_FILES = (
@@ -85,6 +87,16 @@ class TaggedContent(NamedTuple):
         return [tag for tag in self.tags if tag not in self.bulk]
 
 
+class _Decided(NamedTuple):
+    """A decision on a tag of a content."""
+
+    tag: str
+    is_accepted: int
+    was_suggested: int
+    in_bulk: int
+    is_answer: int
+
+
 class Photographs(Part):
     """The photographs of a catalogue: ``catalogue.photographs``."""
 
@@ -114,7 +126,7 @@ class Photographs(Part):
     def contents_after(self, content: int, n: int) -> list[int]:
         """Return the next `n` contents by number."""
         query = "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?"
-        return [number for (number,) in self._db.rows(query, (content, n))]
+        return self._db.column(query, (content, n))
 
     def next_to_review(self, after: int = 0) -> int | None:
         """Return the next content with open suggestions; the first follows the last."""
@@ -154,20 +166,21 @@ class Photographs(Part):
         def one_each(names: Iterable[str]) -> list[str]:
             return list(dict.fromkeys(full_names.get(name, name) for name in names))
 
-        tags: dict[int, list[str]] = {}
-        for content, name in self._db.rows(
+        tags = self._db.groups(
             "SELECT DISTINCT p.content, t.name FROM found f JOIN photographs p "
             "ON p.id = f.photograph JOIN tags t ON t.id = f.tag "
             "WHERE p.content IS NOT NULL AND NOT t.forgotten "
             "UNION SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
             "WHERE d.holds AND d.verdict = 1 AND NOT t.forgotten"
+        )
+        decided: dict[int, list[_Decided]] = {}
+        for content, *decision in self._db.rows(
+            "SELECT d.content, t.name, d.verdict > 0, d.confidence IS NOT NULL, "
+            f"{IN_BULK}, {IS_ANSWER} FROM decisions d JOIN tags t ON t.id = d.tag "
+            "WHERE d.holds ORDER BY d.content, t.name"
         ):
-            tags.setdefault(content, []).append(name)
-        rejections, accepted_tags = self._decided_tags(-1), self._decided_tags(1)
-        looked_at = self._decided_tags(1, f"d.confidence IS NOT NULL AND NOT {IN_BULK}")
-        bulk_tags = self._decided_tags(1, IN_BULK)
+            decided.setdefault(content, []).append(_Decided(*decision))
         finished = self._select_contents("decisions WHERE tag IS NULL AND holds")
-        answered = finished | self._decided_tags(-1, IS_ANSWER).keys()
         incomplete = " OR ".join(in_folder("p.path", f) for f in incomplete_folders(self._db))
         complete = self._select_contents(
             f"photographs p JOIN found f ON f.photograph = p.id WHERE NOT ({incomplete or 0})"
@@ -181,52 +194,39 @@ class Photographs(Part):
         )
         contents = []
         for content, digest, path in rows:
-            rejected = rejections.get(content, [])
+            yes = [d for d in decided.get(content, ()) if d.is_accepted]
+            no = [d for d in decided.get(content, ()) if not d.is_accepted]
+            rejected = {d.tag for d in no}
             own = one_each(name for name in tags.get(content, ()) if name not in rejected)
-            rejected = [name for name in one_each(rejected) if name not in own]
-            accepted = [name for name in one_each(looked_at.get(content, ())) if name in own]
-            is_tagged = not set(own) <= set(one_each(accepted_tags.get(content, ())))
-            is_complete = content in finished or (is_tagged and content in complete)
-            file, digest = self._db.absolute(path), digest.hex()
+            is_tagged = not set(own) <= set(one_each(d.tag for d in yes))
+            looked_at = one_each(d.tag for d in yes if d.was_suggested and not d.in_bulk)
             contents.append(
                 TaggedContent(
                     content,
-                    digest,
-                    file,
+                    digest.hex(),
+                    self._db.absolute(path),
                     own,
-                    rejected,
-                    accepted,
-                    is_complete,
-                    one_each(bulk_tags.get(content, ())),
-                    content in answered,
+                    rejected=[name for name in one_each(d.tag for d in no) if name not in own],
+                    accepted=[name for name in looked_at if name in own],
+                    is_complete=content in finished or (is_tagged and content in complete),
+                    bulk=one_each(d.tag for d in yes if d.in_bulk),
+                    is_answered=content in finished or any(d.is_answer for d in no),
                 )
             )
         return contents
 
     def _select_contents(self, rows: str) -> set[int]:
-        return {content for (content,) in self._db.rows(f"SELECT content FROM {rows}")}
-
-    def _decided_tags(self, verdict: int, condition: str = "1") -> dict[int, list[str]]:
-        """Return the tags with a verdict, by content; `condition` is on the decision `d`."""
-        tags: dict[int, list[str]] = {}
-        for content, name in self._db.rows(
-            "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-            f"WHERE d.holds AND d.verdict = ? AND {condition} ORDER BY d.content, t.name",
-            (verdict,),
-        ):
-            tags.setdefault(content, []).append(name)
-        return tags
+        return set(self._db.column(f"SELECT content FROM {rows}"))
 
     def _full_names(self) -> dict[str, str]:
         """Return tags without levels that are one with a tag with levels: Auto, Verkehr|Auto.
 
         Only if exactly one tag with levels ends in it, as programs write both for one keyword.
         """
-        rows = self._db.rows(
+        names = self._db.column(
             "SELECT name FROM tags WHERE NOT forgotten AND same_as IS NULL "
             "AND n_found + n_accepted > 0"
         )
-        names = [name for (name,) in rows]
         deep: dict[str, list[str]] = {}
         for name in names:
             if "|" in name:
@@ -303,6 +303,20 @@ class Photographs(Part):
             (number, path, None if content is None else ContentFile(content, path, digest.hex()))
             for number, path, content, digest in rows
         ]
+
+
+def add_content(database: Database, digest: bytes) -> int:
+    """Return the number of a content, added if needed."""
+    database.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (digest,))
+    return int(database.value("SELECT id FROM contents WHERE digest = ?", (digest,)))
+
+
+def path_of(database: Database, photograph: int, *, exists: bool = False) -> str | None:
+    """Return the path of a photograph from the root; with `exists`, None if it is gone."""
+    condition = " AND gone IS NULL" if exists else ""
+    query = f"SELECT path FROM photographs WHERE id = ?{condition}"
+    path: str | None = database.value(query, (photograph,))
+    return path
 
 
 def incomplete_folders(database: Database) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
-from tagkin.catalogue.database import LISTED, Part, Row, as_list
+from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.errors import NotFound
 
 __all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
@@ -27,12 +26,15 @@ _FEWEST, _BRIEFEST = 20, 30.0  # answers, and seconds of answering, from which a
 
 DECIDING = "r.what IN ('accept', 'reject', 'review', 'finish', 'import')"
 """SQL: a run `r` is of a command that decides."""
+_STANDS = (
+    "NOT EXISTS (SELECT 1 FROM runs u WHERE u.undoes = r.id "
+    "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id))"
+)
 STANDING_EDIT = (
-    "(r.undoes IS NULL AND EXISTS (SELECT 1 FROM tag_changes c WHERE c.run = r.id) "
-    "AND NOT EXISTS (SELECT 1 FROM runs u WHERE u.undoes = r.id "
-    "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id)))"
+    f"(r.undoes IS NULL AND EXISTS (SELECT 1 FROM tag_changes c WHERE c.run = r.id) AND {_STANDS})"
 )
 """SQL: a run `r` edited tags, and was not undone."""
+_WRITES = "SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned')"
 
 
 @dataclass(frozen=True)
@@ -67,18 +69,15 @@ class Runs(Part):
 
     def history(self, n: int | None = None, *, what: str | None = None) -> list[PastRun]:
         """Return the last n runs, or all, latest first; with `what`, only runs of that command."""
-        rows = self._db.rows(
-            f"{_SELECT} WHERE r.what = coalesce(?, r.what) ORDER BY r.id DESC LIMIT ?",
-            (what, -1 if n is None else n),
-        )
-        return list(map(_past_run, rows))
+        limit = -1 if n is None else n
+        return self._select("r.what = coalesce(?, r.what) ORDER BY r.id DESC LIMIT ?", what, limit)
 
     def get(self, number: int) -> PastRun:
         """Return a run by its number."""
-        row = self._db.row(f"{_SELECT} WHERE r.id = ?", (number,))
-        if row is None:
+        runs = self._select("r.id = ?", number)
+        if not runs:
             raise NotFound(f"There is no run {number}. `tagkin history` lists runs.")
-        return _past_run(row)
+        return runs[0]
 
     def last_undoable(self) -> PastRun | None:
         """Return the last run that can be undone, or None.
@@ -86,39 +85,35 @@ class Runs(Part):
         It has decisions or writes that still apply, edited tags, or declared tags incomplete.
         Writes that an undo did not find are left to an undo of their run by its number.
         """
-        row = self._db.row(
-            f"{_SELECT} WHERE EXISTS "
-            "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned') "
-            "AND NOT w.was_missed) "
-            f"OR {DECIDING} AND EXISTS "
-            "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
+        runs = self._select(
+            f"EXISTS ({_WRITES} AND NOT w.was_missed) "
+            f"OR {DECIDING} AND EXISTS (SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
             f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"
         )
-        runs = self.list_standing("incomplete")[-1:] + ([] if row is None else [_past_run(row)])
+        runs += self.list_standing("incomplete")[-1:]
         return max(runs, key=lambda run: run.id, default=None)
 
-    def list_standing_edits(self, runs: Sequence[int]) -> set[int]:
-        """Return the runs that edited tags and were not undone."""
-        rows = self._db.rows(
-            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} AND r.id {LISTED}",
+    def _select(self, condition: str, *values: SqlValue) -> list[PastRun]:
+        return list(map(_past_run, self._db.rows(f"{_SELECT} WHERE {condition}", values)))
+
+    def list_undoable(self, runs: Sequence[int]) -> set[int]:
+        """Return the runs among some that can be undone by their numbers."""
+        rows = self._db.column(
+            f"SELECT r.id FROM runs r WHERE r.id {LISTED} AND (EXISTS ({_WRITES}) "
+            f"OR {STANDING_EDIT} OR ({DECIDING} OR r.what = 'incomplete') AND {_STANDS})",
             (as_list(runs),),
         )
-        return {run for (run,) in rows}
+        return set(rows)
 
     def list_standing(self, what: str) -> list[PastRun]:
         """Return the runs of a command that ended and were not undone, latest last."""
-        rows = self._db.rows(
-            f"{_SELECT} WHERE r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id", (what,)
-        )
-        return [run for run in map(_past_run, rows) if run.undone_by is None]
+        condition = f"r.what = ? AND r.ended_at IS NOT NULL AND {_STANDS} ORDER BY r.id"
+        return self._select(condition, what)
 
     def last_ended(self, what: str) -> PastRun | None:
         """Return the last run of a command that ended, or None."""
-        row = self._db.row(
-            f"{_SELECT} WHERE r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id DESC LIMIT 1",
-            (what,),
-        )
-        return None if row is None else _past_run(row)
+        condition = "r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id DESC LIMIT 1"
+        return next(iter(self._select(condition, what)), None)
 
     def last_training(self) -> int:
         """Return the number of the last training that ended; 0 if there is none."""
@@ -171,9 +166,10 @@ def _past_run(row: Row) -> PastRun:
 
 
 def _weighted_median(steps: Sequence[tuple[float, int]]) -> float | None:
+    import numpy as np
+
     n = sum(weight for _, weight in steps)
     if n < _FEWEST or sum(seconds * weight for seconds, weight in steps) < _BRIEFEST:
         return None
-    steps = sorted(steps)
-    seen = itertools.accumulate(weight for _, weight in steps)
-    return next(value for (value, _), so_far in zip(steps, seen, strict=True) if 2 * so_far >= n)
+    seconds, weights = zip(*steps, strict=True)
+    return float(np.quantile(seconds, 0.5, weights=weights, method="inverted_cdf"))

@@ -8,14 +8,13 @@ gone, so photographs that took each other's names are moved photographs.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import HAS_FILE, Database, Run
+from tagkin.catalogue.database import HAS_FILE, Database, Run, set_fields
 from tagkin.catalogue.decision_records import end_former_removals
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.file_reading import (
@@ -34,7 +33,8 @@ from tagkin.catalogue.other_tags import (
     replace_other_tags,
     store_kind_settings,
 )
-from tagkin.catalogue.seen_lists import FileOwner, store_lists
+from tagkin.catalogue.photographs import add_content
+from tagkin.catalogue.seen_lists import store_lists
 from tagkin.catalogue.source import Source
 from tagkin.catalogue.tag_file import (
     FileTags,
@@ -43,7 +43,6 @@ from tagkin.catalogue.tag_file import (
     read_tag_file,
     store_tag_file,
 )
-from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
 from tagkin.collection.kinds import Kinds
@@ -53,9 +52,6 @@ from tagkin.progress import Progress
 
 __all__ = ["Scan", "scan_folder"]
 
-_WITH_CONTENT = (
-    "SELECT id, path, content, gone IS NOT NULL FROM photographs WHERE content IS NOT NULL"
-)
 _ORPHANS = f"SELECT id FROM contents WHERE NOT {HAS_FILE.format('contents.id')}"
 
 
@@ -97,20 +93,12 @@ class Scan:
 class _Known(NamedTuple):
     """A photograph in the catalogue."""
 
+    path: str
     id: int
     content: int | None
     state: State
     beside: bytes | None
     is_gone: bool
-
-
-class _Vacant(NamedTuple):
-    """A photograph in the catalogue that is not at its path any more."""
-
-    id: int
-    path: str
-    content: int
-    is_gone: int
 
     def distance_to(self, path: str) -> tuple[bool, bool, bool, int]:
         """Return a smaller value the more likely the photograph moved to a path."""
@@ -131,7 +119,7 @@ def scan_folder(
         check_gazetteer()
     step("Looking for photographs", 0, 1)
     listing = source.list_photographs(step)
-    parameters = (tag_file.to_dict() if tag_file else {}) | kinds.to_dict()
+    parameters = (set_fields(vars(tag_file)) if tag_file else {}) | kinds.to_dict()
     with database.run("scan", parameters) as run:
         result = _Scanner(database, run, source, listing, kinds).scan(tag_file, step)
         store_kind_settings(database, kinds)
@@ -151,19 +139,13 @@ class _Scanner:
             raw_of=listing.raw_of,
             unread_raw=listing.unread_raw,
         )
-        self.known = _known_photographs(database)
+        self.known = {photo.path: photo for photo in _read_known(database)}
         self.options = ReadingOptions(Writes(database).parents(), kinds)
         self.has_other_kinds = kinds != read_kind_settings(database)
-        self.former_tag_file = str(database.settings.get("tag_file", ""))
         self.file_tags: FileTags | None = None  # stored with each photograph
         self._retagged: set[str] = set()
         self._held: list[Reading] = []  # until all contents are known
         self._moved: set[int] = set()  # photographs that have another path now
-
-    def _begin_batch(self, connection: sqlite3.Connection) -> None:
-        """Read the data that the review page or a fit may change between two batches."""
-        self.numbers = TagNumbers(connection)
-        self.written_into = photographs_written_into(connection)
 
     def scan(self, tag_file: TagFile | None, step: Progress) -> Scan:
         new, changed, beside = self._compare()
@@ -174,23 +156,19 @@ class _Scanner:
             begin_tag_file(self.database, file_tags)
             self.file_tags = file_tags
         new.sort(key=lambda listed: not self._is_likely_tagged(listed))
-        for photographs, with_content, store in (
-            (beside, False, self._store_known),
-            (changed, True, self._store_known),
-            (new, True, self._store_new),
-        ):
+        for photographs, with_content in ((beside, False), (changed, True), (new, True)):
             read = partial(self.source.read, with_content=with_content, options=self.options)
             for batch in read_batches(photographs, read):
-                with self.database.transaction() as connection:
-                    self._begin_batch(connection)
+                with self.database.transaction():
+                    self.written_into = photographs_written_into(self.database)
                     for reading in batch:
-                        store(connection, reading)
+                        self._store(reading)
                 done += len(batch)
                 step("Reading photographs", done, total)
         if self._held:
-            with self.database.transaction() as connection:
-                self._begin_batch(connection)
-                self._match(connection)
+            with self.database.transaction():
+                self.written_into = photographs_written_into(self.database)
+                self._match()
         self._mark_gone()
         if file_tags is not None:
             self._note_retagged(store_tag_file(self.database, file_tags))
@@ -217,72 +195,68 @@ class _Scanner:
 
     # --- storing -------------------------------------------------------------------------
 
-    def _store_new(self, connection: sqlite3.Connection, reading: Reading) -> None:
-        """Store a new path, unless its content may have come from another path."""
-        if reading.digest is not None:
-            is_known = _find_content(connection, reading.digest) is not None
-            if is_known or reading.digest in self.written_into:
+    def _store(self, reading: Reading) -> None:
+        """Store a photograph, unless its content may have come from another path."""
+        path, digest = reading.listed.path, reading.digest
+        known = self.known.get(path)
+        content = None if known is None else known.content
+        if digest is not None:
+            content, former = _find_content(self.database, digest), content
+            may_be_another = content is None or content != former
+            if known is None:
+                may_be_another = content is not None or digest in self.written_into
+            if may_be_another:
                 self._held.append(reading)
                 return
-        self._add(connection, reading)
-
-    def _store_known(self, connection: sqlite3.Connection, reading: Reading) -> None:
-        """Store a known path, unless it has another content now."""
-        known = self.known[reading.listed.path]
-        content = known.content
-        if reading.digest is not None:
-            content = _find_content(connection, reading.digest)
-            if content is None or content != known.content:
-                self._held.append(reading)
-                return
+        if known is None:
+            self._add(reading)
+            return
         if known.is_gone:
-            self.result.added.append(reading.listed.path)
-        self._store_state(connection, known.id, content, reading)
+            self.result.added.append(path)
+        self._store_state(known.id, content, reading)
 
-    def _match(self, connection: sqlite3.Connection) -> None:
+    def _match(self) -> None:
         """Store the paths with contents of other paths, moved photographs first."""
         left = [self.known[r.listed.path] for r in self._held if r.listed.path in self.known]
-        vacant = self._vacant_photographs(connection, {photo.id for photo in left})
+        vacant = self._vacant_photographs({photo.id for photo in left})
         matched, others = [], []
         for reading in self._held:
-            photograph = self._take_match(connection, vacant, reading)
+            photograph = self._take_match(vacant, reading)
             if photograph is None:
                 others.append(reading)
             else:
                 matched.append((photograph, reading))
         self._moved |= {photograph.id for photograph, _ in matched}
         # no two photographs have a path at the same time
-        connection.executemany(
+        self.database.execute_many(
             "UPDATE photographs SET gone = ? WHERE id = ? AND gone IS NULL",
             [(self.run.id, id) for id in {photo.id for photo in left} | self._moved],
         )
         for photograph, reading in matched:
-            self._store_match(connection, photograph, reading)
+            self._store_match(photograph, reading)
         for reading in others:
-            self._store_other(connection, reading)
+            self._store_other(reading)
         for photograph, reading in matched:
             if photograph.path != reading.listed.path:
-                follow_writes(self.database, connection, photograph.id, reading.listed.path)
+                follow_writes(self.database, photograph.id, reading.listed.path)
 
-    def _vacant_photographs(
-        self, connection: sqlite3.Connection, left: set[int]
-    ) -> dict[int, list[_Vacant]]:
+    def _vacant_photographs(self, left: set[int]) -> dict[int | None, list[_Known]]:
         """Return the photographs that are not at their paths any more, by content."""
-        vacant: dict[int, list[_Vacant]] = {}
-        for photograph in map(_Vacant._make, connection.execute(_WITH_CONTENT)):
-            if photograph.is_gone or photograph.id in left or self._is_missing(photograph.path):
-                vacant.setdefault(photograph.content, []).append(photograph)
+        vacant: dict[int | None, list[_Known]] = {}
+        for photo in _read_known(self.database):
+            if photo.is_gone or photo.id in left or self._is_missing(photo.path):
+                vacant.setdefault(photo.content, []).append(photo)
         return vacant
 
     def _take_match(
-        self, connection: sqlite3.Connection, vacant: dict[int, list[_Vacant]], reading: Reading
-    ) -> _Vacant | None:
+        self, vacant: dict[int | None, list[_Known]], reading: Reading
+    ) -> _Known | None:
         """Take the photograph that is at a path now out of the vacant ones, by its content.
 
         The content may also be that from before or after tagkin wrote into the photograph.
         """
         digest, path = reading.digest or "", reading.listed.path
-        candidates = vacant.get(_find_content(connection, digest) or 0, [])
+        candidates = vacant.get(_find_content(self.database, digest) or 0, [])
         if not candidates and (number := self.written_into.get(digest)) is not None:
             candidates = [p for some in vacant.values() for p in some if p.id == number]
         if not candidates:
@@ -291,60 +265,55 @@ class _Scanner:
         vacant[best.content].remove(best)
         return best
 
-    def _store_match(
-        self, connection: sqlite3.Connection, photograph: _Vacant, reading: Reading
-    ) -> None:
-        path, content = reading.listed.path, _add_content(connection, reading.digest or "")
-        if content != photograph.content:  # tagkin wrote into it
-            carry_decisions(connection, photograph.content, content)
-            end_former_removals(connection, self.run.id, photograph.content, content)
+    def _store_match(self, photograph: _Known, reading: Reading) -> None:
+        path, former = reading.listed.path, photograph.content
+        content = add_content(self.database, bytes.fromhex(reading.digest or ""))
+        if former is not None and former != content:  # tagkin wrote into it
+            carry_decisions(self.database, former, content)
+            end_former_removals(self.database, self.run.id, former, content)
         if photograph.path != path:
             self.result.moved.append((photograph.path, path))
         else:
             changes = self.result.added if photograph.is_gone else self.result.edited
             changes.append(path)
-        connection.execute(
+        self.database.execute(
             "UPDATE photographs SET path = CAST(? AS TEXT) WHERE id = ?",
             (sql_text(path), photograph.id),
         )
-        self._store_state(connection, photograph.id, content, reading)
+        self._store_state(photograph.id, content, reading)
 
-    def _store_other(self, connection: sqlite3.Connection, reading: Reading) -> None:
+    def _store_other(self, reading: Reading) -> None:
         """Store a path whose content did not come from another path: edited, or a copy."""
         path = reading.listed.path
         known, digest = self.known.get(path), reading.digest or ""
-        content = _find_content(connection, digest)
-        is_copy = connection.execute(
-            "SELECT 1 FROM photographs WHERE content = ? AND gone IS NULL", (content,)
-        ).fetchone()
+        content = _find_content(self.database, digest)
+        query = "SELECT 1 FROM photographs WHERE content = ? AND gone IS NULL"
+        is_copy = self.database.row(query, (content,)) is not None
         if known is None or known.id in self._moved or is_copy:
-            self._add(connection, reading, is_copy=bool(is_copy))
+            self._add(reading, is_copy=is_copy)
             return
-        new = _add_content(connection, digest)
+        new = add_content(self.database, bytes.fromhex(digest))
         (self.result.added if known.is_gone else self.result.edited).append(path)
         former = known.content if content is None else None
         if former is not None:
-            let_decisions_wait(connection, former, new)
-        self._store_state(connection, known.id, new, reading, former)
+            let_decisions_wait(self.database, former, new)
+        self._store_state(known.id, new, reading, former)
 
-    def _add(
-        self, connection: sqlite3.Connection, reading: Reading, *, is_copy: bool = False
-    ) -> None:
+    def _add(self, reading: Reading, *, is_copy: bool = False) -> None:
         """Store a new photograph."""
         path, content = reading.listed.path, None
         (self.result.copied if is_copy else self.result.added).append(path)
         if reading.digest is not None:
-            content = _add_content(connection, reading.digest)
-        cursor = connection.execute(
+            content = add_content(self.database, bytes.fromhex(reading.digest))
+        number = self.database.execute(
             "INSERT INTO photographs (path, content, size, mtime, inode, added) "
             "VALUES (CAST(? AS TEXT), ?, 0, 0, 0, ?)",
             (sql_text(path), content, self.run.id),
         )
-        self._store_state(connection, int(cursor.lastrowid or 0), content, reading)
+        self._store_state(number, content, reading)
 
     def _store_state(
         self,
-        connection: sqlite3.Connection,
         photograph: int,
         content: int | None,
         reading: Reading,
@@ -359,12 +328,12 @@ class _Scanner:
             state = state._replace(mtime=RACY)  # the next scan tries again
         self.result.failures += reading.failures
         problem = reading.failures[0].reason if reading.failures else None
-        connection.execute(
+        self.database.execute(
             "UPDATE photographs SET size = ?, mtime = ?, inode = ?, beside = ?, problem = ? "
             "WHERE id = ?",
             (*state, listed.beside, problem, photograph),
         )
-        connection.execute(
+        self.database.execute(
             "UPDATE photographs SET content = ?, gone = NULL "
             "WHERE id = ? AND (content IS NOT ? OR gone IS NOT NULL)",
             (content, photograph, content),
@@ -372,27 +341,28 @@ class _Scanner:
         if reading.lists is None:
             return
         taken, *texts, rating = reading.shot
-        connection.execute(
+        when = None if taken is None else taken.isoformat()
+        self.database.execute(
             "UPDATE photographs SET taken = ?, camera = ?, serial = ?, lens = ?, rating = ? "
             "WHERE id = ?",
-            (taken and taken.isoformat(), *(text or None for text in texts), rating, photograph),
+            (when, *(str(text) or None for text in texts), rating, photograph),
         )
         lists = reading.lists
         if self.file_tags is not None:
             lists = lists._replace(named=self.file_tags.places_of(listed.path))
         known = self.known.get(listed.path)
         is_same = photograph not in self._moved or (known is not None and known.id == photograph)
-        owner = FileOwner(photograph, removed_from or content, is_same)
         is_retagged = store_lists(
-            connection, self.numbers, self.run.id, owner, lists, self._is_read_now
+            self.database,
+            self.run.id,
+            photograph,
+            lists,
+            removed_from=removed_from,
+            is_same=is_same,
         )
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
-        replace_other_tags(connection, photograph, reading.others)
-
-    def _is_read_now(self, file: str) -> bool:
-        """Whether tags in a file are stored with their photograph."""
-        return not file or file != self.former_tag_file or self.file_tags is not None
+        replace_other_tags(self.database, photograph, reading.others)
 
     def _is_likely_tagged(self, listed: Listed) -> bool:
         """Whether a photograph is in the tag file, or has a sidecar; learning starts with these."""
@@ -419,54 +389,45 @@ class _Scanner:
             for path, known in self.known.items()
             if not known.is_gone and known.id not in self._moved and self._is_missing(path)
         ]
-        with self.database.transaction() as connection:
-            connection.executemany(
+        with self.database.transaction():
+            self.database.execute_many(
                 "UPDATE photographs SET gone = ? WHERE id = ?",
                 [(self.run.id, photograph) for photograph, _ in gone],
             )
             rows = "FROM photographs WHERE gone = ? AND id = {}.photograph"
             for table in ("found", "other_found"):
-                connection.execute(
+                self.database.execute(
                     f"DELETE FROM {table} WHERE EXISTS (SELECT 1 {rows.format(table)})",
                     (self.run.id,),
                 )
-        replaced = self.database.rows("SELECT path FROM photographs WHERE gone = ?", (self.run.id,))
-        self.result.gone += [path for (path,) in replaced]
+        query = "SELECT path FROM photographs WHERE gone = ?"
+        self.result.gone += self.database.column(query, (self.run.id,))
 
     def _drop_orphans(self) -> None:
         """Remove suggestions for contents without a file; a later run makes them again."""
-        with self.database.transaction() as connection:
+        with self.database.transaction():
             for table in ("suggestions", "doubts"):
-                connection.execute(f"DELETE FROM {table} WHERE content IN ({_ORPHANS})")
-            connection.execute(
+                self.database.execute(f"DELETE FROM {table} WHERE content IN ({_ORPHANS})")
+            self.database.execute(
                 "UPDATE contents SET suggested = NULL "
                 f"WHERE suggested IS NOT NULL AND id IN ({_ORPHANS})"
             )
 
 
-def _known_photographs(database: Database) -> dict[str, _Known]:
-    """Return the photograph at each path, or the last one that was there."""
+def _read_known(database: Database) -> list[_Known]:
+    """Return all photographs; of those with the same path, the one that is or was there last."""
     rows = database.rows(
         "SELECT path, id, content, size, mtime, inode, beside, gone IS NOT NULL FROM photographs "
         "ORDER BY gone IS NULL, gone"
     )
-    return {
-        path: _Known(id, content, State(size, mtime, inode), beside, bool(gone))
-        for path, id, content, size, mtime, inode, beside, gone in rows
-    }
+    return [
+        _Known(path, id, content, State(*state), beside, bool(gone))
+        for path, id, content, *state, beside, gone in rows
+    ]
 
 
-def _find_content(connection: sqlite3.Connection, digest: str) -> int | None:
+def _find_content(database: Database, digest: str) -> int | None:
     """Return the number of a content, or None if it is new."""
     query = "SELECT id FROM contents WHERE digest = ?"
-    row = connection.execute(query, (bytes.fromhex(digest),)).fetchone()
-    return None if row is None else int(row[0])
-
-
-def _add_content(connection: sqlite3.Connection, digest: str) -> int:
-    """Return the number of a content, added if needed."""
-    content = _find_content(connection, digest)
-    if content is not None:
-        return content
-    query = "INSERT INTO contents (digest) VALUES (?)"
-    return int(connection.execute(query, (bytes.fromhex(digest),)).lastrowid or 0)
+    content: int | None = database.value(query, (bytes.fromhex(digest),))
+    return content

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REMOVED, end_removal, store_removal
-from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
+from tagkin.catalogue.photographs import path_of
+from tagkin.catalogue.tag_records import Places, replace_places, tag_number
 from tagkin.catalogue.target_paths import target_path
 from tagkin.collection.keywords import read_file_lists
 from tagkin.collection.levels import tidy
@@ -33,7 +32,6 @@ from tagkin.collection.tag_lists import (
 from tagkin.errors import SidecarError, UnreadableImage
 
 __all__ = [
-    "FileOwner",
     "ListsRead",
     "SeenTags",
     "end_of_name",
@@ -52,18 +50,8 @@ class ListsRead(NamedTuple):
     """By the end of the name of the file; see `end_of_name`."""
     unsure: Collection[str] = ()
     """The files whose lists may have more words than were read."""
-    named: Places = MappingProxyType({})
-    """The tags that a tag file has for the photograph."""
-
-
-class FileOwner(NamedTuple):
-    """A photograph whose files were read."""
-
-    id: int
-    content: int | None
-    """The content that removals are about; None if it could not be read."""
-    is_same: bool = True
-    """Whether its files are surely the same files as before."""
+    named: Places | None = None
+    """The tags that a tag file has for the photograph; None if it was not read."""
 
 
 def end_of_name(file: str, photograph: str) -> str:
@@ -90,43 +78,52 @@ def _path_of(end: str, photograph: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def read_seen(connection: sqlite3.Connection, photograph: int) -> Seen | None:
+def read_seen(database: Database, photograph: int) -> Seen | None:
     """Return the lists of a photograph as last seen, or None if it was never seen with lists."""
-    row = connection.execute(
-        "SELECT lists, stale FROM seen_lists WHERE photograph = ?", (photograph,)
-    ).fetchone()
+    query = "SELECT lists, stale FROM seen_lists WHERE photograph = ?"
+    row = database.row(query, (photograph,))
     return None if row is None else Seen(read_json(row[0], dict), read_json(row[1], list))
 
 
 def store_lists(
-    connection: sqlite3.Connection,
-    numbers: TagNumbers,
+    database: Database,
     run: int,
-    photo: FileOwner,
+    photograph: int,
     read: ListsRead,
-    was_read: Callable[[str], bool],
+    *,
+    removed_from: int | None = None,
+    is_same: bool = True,
 ) -> bool:
     """Merge the lists of a photograph, and store its tags; return whether they changed.
 
-    Removals belong to `run`. `was_read` tells whether the tags in a file, from the root, are
-    replaced.
+    Parameters
+    ----------
+    run : int
+        The run to which removals belong.
+    removed_from : int, optional
+        The content that removals are about. Default: that of the photograph.
+    is_same : bool, default True
+        Whether its files are surely the same files as before.
     """
-    seen = read_seen(connection, photo.id)
+    seen = read_seen(database, photograph)
     files = _with_unread(read, seen)
-    merged = merge_lists(files, seen, is_same=photo.is_same)
-    places = _store(connection, photo.id, files, merged)
-    for tag, others in read.named.items():
+    merged = merge_lists(files, seen, is_same=is_same)
+    places = _store(database, photograph, files, merged)
+    for tag, others in (read.named or {}).items():
         places.setdefault(tag, []).extend(others)
-    is_retagged = replace_places(connection, numbers, photo.id, places, was_read)
+    is_retagged = _replace_places(database, photograph, places, read.named is not None)
     # a killed undo changed the lists, not a person; the next undo finishes it
     query = "SELECT 1 FROM writes WHERE photograph = ? AND is_undoing"
-    is_undoing = connection.execute(query, (photo.id,)).fetchone() is not None
-    if photo.content is not None and not is_undoing:
+    is_undoing = database.row(query, (photograph,)) is not None
+    content = removed_from or database.value(
+        "SELECT content FROM photographs WHERE id = ?", (photograph,)
+    )
+    if content is not None and not is_undoing:
         for removal in merged.removed:
-            pair = photo.content, numbers[removal.tag]
-            store_removal(connection, run, pair, _origin(removal))
+            pair = content, tag_number(database, removal.tag)
+            store_removal(database, run, pair, _origin(removal))
         for tag in merged.added:
-            end_removal(connection, run, (photo.content, numbers[tag]))
+            end_removal(database, run, (content, tag_number(database, tag)))
     return is_retagged
 
 
@@ -148,18 +145,16 @@ def _origin(removal: Removal) -> str:
 
 
 def _store(
-    connection: sqlite3.Connection,
+    database: Database,
     photograph: int,
     files: Mapping[str, Mapping[str, Sequence[str]]],
     merged: MergedTags,
 ) -> dict[str, list[tuple[str, str]]]:
     """Store lists as last seen; return the places of the tags."""
-    (path,) = connection.execute(
-        "SELECT path FROM photographs WHERE id = ?", (photograph,)
-    ).fetchone()
+    path = path_of(database, photograph) or ""
     if any(files.values()):
         text = json.dumps(files, separators=(",", ":"))
-        connection.execute(
+        database.execute(
             "INSERT OR REPLACE INTO seen_lists VALUES (?, ?, ?, ?, ?)",
             (
                 photograph,
@@ -170,7 +165,7 @@ def _store(
             ),
         )
     else:  # the row of a photograph that had lists stays, so a later list is no first contact
-        connection.execute(
+        database.execute(
             "UPDATE seen_lists SET lists = '{}', stale = '[]', in_step = 1, in_step_inside = 1 "
             "WHERE photograph = ?",
             (photograph,),
@@ -181,53 +176,52 @@ def _store(
     }
 
 
-def store_own_change(
-    database: Database, photographs: Iterable[int], file: str, numbers: TagNumbers
-) -> None:
+def store_own_change(database: Database, photographs: Iterable[int], file: str) -> None:
     """Store the lists that a write or an undo left in a file, from the root."""
     try:
         path = target_path(database, file)
         read = read_file_lists(path) if os.path.lexists(path) else None
     except (SidecarError, UnreadableImage):
         return
-    with database.transaction() as connection:
+    with database.transaction():
         for photograph in photographs:
-            (own,) = connection.execute(
-                "SELECT path FROM photographs WHERE id = ?", (photograph,)
-            ).fetchone()
-            store_own_lists(connection, numbers, photograph, end_of_name(file, own), read)
+            own = path_of(database, photograph) or ""
+            store_own_lists(database, photograph, end_of_name(file, own), read)
 
 
 def store_own_lists(
-    connection: sqlite3.Connection,
-    numbers: TagNumbers,
+    database: Database,
     photograph: int,
     end: str,
     lists: Mapping[str, Sequence[str]] | None,
 ) -> None:
     """Store the lists that tagkin left in a file of a photograph; None if it removed the file."""
-    seen = read_seen(connection, photograph) or Seen({})
+    seen = read_seen(database, photograph) or Seen({})
     files = {other: seen.files[other] for other in seen.files if other != end}
     files |= {} if lists is None else {end: lists}
-    merged = _without_removed(connection, photograph, merge_lists(files, seen, is_ours=True))
-    places = _store(connection, photograph, files, merged)
-    (settings,) = connection.execute("SELECT settings FROM collection").fetchone()
-    tag_file = read_json(settings, dict).get("tag_file")
-    replace_places(connection, numbers, photograph, places, lambda f: not f or f != tag_file)
+    merged = _without_removed(database, photograph, merge_lists(files, seen, is_ours=True))
+    places = _store(database, photograph, files, merged)
+    _replace_places(database, photograph, places, False)
 
 
-def _without_removed(
-    connection: sqlite3.Connection, photograph: int, merged: MergedTags
-) -> MergedTags:
+def _replace_places(
+    database: Database, photograph: int, places: Places, has_tag_file: bool
+) -> bool:
+    """Store the tags of a photograph; unless it was read, those of the tag file stay."""
+    tag_file = None if has_tag_file else database.settings.get("tag_file")
+    return replace_places(database, photograph, places, lambda f: not f or f != tag_file)
+
+
+def _without_removed(database: Database, photograph: int, merged: MergedTags) -> MergedTags:
     """Return the tags without those that a person removed, which an undo puts back."""
-    rows = connection.execute(
+    rejected = database.column(
         "SELECT t.name FROM photographs p JOIN contents c ON c.id = p.content "
         "JOIN decisions d ON d.content IN (c.id, c.was) "  # decisions on c.was wait
         "JOIN tags t ON coalesce(t.same_as, t.id) = d.tag "
         "WHERE p.id = ? AND d.holds AND d.verdict = -1 AND d.note LIKE ?",
         (photograph, f"{REMOVED}%"),
     )
-    removed = merged.added & {name for (name,) in rows}
+    removed = merged.added.intersection(rejected)
     tags = {tag: words for tag, words in merged.tags.items() if tag not in removed}
     return merged._replace(tags=tags, stale=[*merged.stale, *sorted(removed)])
 

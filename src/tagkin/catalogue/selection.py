@@ -6,11 +6,13 @@ The columns that filters test are in memory, because a page counts every choice 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,10 +68,6 @@ class Selection:
         """Whether there is no filter."""
         return self == Selection()
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the filters that are set, for the history."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
-
 
 Counts = list[tuple[str, int]]
 """Choices, and the photographs that each leaves."""
@@ -78,20 +76,9 @@ Counts = list[tuple[str, int]]
 class Facets(NamedTuple):
     """How many photographs each choice of a filter leaves, with the other filters unchanged."""
 
-    folder: Counts
-    """With subfolders, in the order of their names."""
-    date: Counts
-    """Years, latest first, each followed by its months."""
-    camera: Counts
-    lens: Counts
-    rating: Counts
-    type: Counts
-    series: Counts
-    untagged: Counts
-    """"true" and "false"."""
-    run: Counts
-    """Runs that added photographs, decided or wrote, or made open suggestions, latest first."""
-    tag: list[tuple[int, str, int]]
+    counts: dict[str, Counts]
+    """By the name of the filter, except tags."""
+    tags: list[tuple[int, str, int]]
     """Tags by number and name, most photographs first."""
 
 
@@ -101,14 +88,11 @@ class Selected:
     def __init__(self, photographs: np.ndarray, contents: np.ndarray):
         self.numbers = photographs
         """Numbers of photographs, ascending."""
-        self._has = np.zeros(int(contents.max(initial=0)) + 1, bool)
-        self._has[contents[contents >= 0]] = True
+        self._contents = contents[contents >= 0]
 
     def has(self, contents: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return whether each content has a selected photograph, as an array."""
-        numbers = np.asarray(contents, dtype=np.int64)
-        known = numbers < len(self._has)
-        return known & self._has[np.where(known, numbers, 0)]
+        return np.isin(np.asarray(contents, np.int64), self._contents, kind="table")
 
 
 _Value = str | int | None
@@ -167,30 +151,26 @@ class PhotographIndex:
         the chosen ones.
         """
         masks = self._masks(database, selection)
-        untagged = self._untagged(database)
-
-        def count(name: str) -> list[tuple[_Value, int]]:
-            column = self._columns[name]
-            codes = column.codes[self._combine(masks, but=name)]
-            counts = np.bincount(codes, minlength=len(column.values)).tolist()
-            return [pair for pair in zip(column.values, counts, strict=True) if pair[1]]
-
-        n_series = _sum_by(lambda series: _series(series, selection.series), count("series"))
+        counts = {name: self._count_choices(name, masks) for name in self._columns}
+        known = ("any", NONE, selection.series)  # other series are too many to choose from
+        counts["series"] = [pair for pair in counts["series"] if pair[0] in known]
         others = self._combine(masks, but="untagged")
-        n_untagged = int(untagged[others].sum())
-        counts = {"true": n_untagged, "false": int(others.sum()) - n_untagged}
-        return Facets(
-            folder=sorted(_sum_by(_parents, count("folder"))),
-            date=_order_dates(_sum_by(_dates, count("date"))),
-            camera=_most_first(count("camera")),
-            lens=_most_first(count("lens")),
-            rating=_count_ratings(count("rating")),
-            type=_most_first(_sum_by(_type_of, count("type"))),
-            series=sorted(n_series, reverse=True),
-            untagged=[(choice, n) for choice, n in counts.items() if n],
-            run=self._count_runs(database, self._combine(masks, but="run")),
-            tag=self._count_tags(database, self._combine(masks)),
-        )
+        n_untagged = int(self._untagged(database)[others].sum())
+        untagged = [("true", n_untagged), ("false", int(others.sum()) - n_untagged)]
+        counts["untagged"] = [pair for pair in untagged if pair[1]]
+        counts["run"] = self._count_runs(database, self._combine(masks, but="run"))
+        return Facets(counts, self._count_tags(database, self._combine(masks)))
+
+    def _count_choices(self, name: str, masks: dict[str, np.ndarray]) -> Counts:
+        column, sums = self._columns[name], Counter[str]()
+        codes = column.codes[self._combine(masks, but=name)]
+        counts = np.bincount(codes, minlength=len(column.values)).tolist()
+        for value, n in zip(column.values, counts, strict=True):
+            sums.update(dict.fromkeys(_CHOICES[name](value), n))
+        left = [pair for pair in sums.items() if pair[1]]
+        if name in _ORDERS:
+            return sorted(left, key=_ORDERS[name])
+        return sorted(left, key=_most_first)[:_N_VALUES]
 
     # --- masks ---------------------------------------------------------------------------
 
@@ -200,8 +180,7 @@ class PhotographIndex:
         for name, column in self._columns.items():
             choice = getattr(selection, name)
             if choice is not None:
-                test = _test(name, choice)
-                matches = np.array([test(value) for value in column.values], dtype=bool)
+                matches = np.array([_leaves(name, choice, v) for v in column.values], dtype=bool)
                 masks[name] = matches[column.codes] if len(matches) else np.zeros(0, bool)
         if selection.untagged is not None:
             masks["untagged"] = self._untagged(database) == selection.untagged
@@ -224,10 +203,10 @@ class PhotographIndex:
     def _tagged(self, database: Database, tag: int) -> np.ndarray:
         if tag > FIRST_OTHER:
             query = "SELECT photograph FROM other_found WHERE tag = ?"
-            return _isin(self._ids, _numbers(database, query, tag))
+            return np.isin(self._ids, _numbers(database, query, tag))
         accepted = "SELECT content FROM decisions WHERE tag = ? AND verdict = 1 AND holds"
         in_files = "SELECT photograph FROM found WHERE tag = ?"
-        return self._among_contents(database, accepted, tag) | _isin(
+        return self._among_contents(database, accepted, tag) | np.isin(
             self._ids, _numbers(database, in_files, tag)
         )
 
@@ -236,7 +215,7 @@ class PhotographIndex:
         query = _SUGGESTED_FOR if what == "suggest" else _DECIDED_ON
         mask = (self._added == run) | self._among_contents(database, query, run)
         written = _numbers(database, "SELECT photograph FROM writes WHERE run = ?", run)
-        return mask | _isin(self._ids, written)
+        return mask | np.isin(self._ids, written)
 
     def _among_contents(self, database: Database, query: str, *values: int) -> np.ndarray:
         """Return whether a query returns the content of each photograph.
@@ -248,20 +227,20 @@ class PhotographIndex:
             self._answers = last, {}
         answers = self._answers[1]
         if (query, *values) not in answers:
-            answers[query, *values] = _isin(self._contents, _numbers(database, query, *values))
+            answers[query, *values] = np.isin(self._contents, _numbers(database, query, *values))
         return answers[query, *values]
 
     # --- counts of runs and tags ---------------------------------------------------------
 
     def _count_runs(self, database: Database, mask: np.ndarray) -> Counts:
         """Count photographs by the last runs that added, suggested, decided or wrote."""
-        runs = database.rows(
+        runs = database.column(
             "SELECT id FROM runs WHERE what IN ('scan', 'accept', 'reject', 'review', 'finish', "
             "'import', 'write') OR (what = 'suggest' AND id IN "
             "(SELECT suggested FROM contents WHERE n_suggested > 0)) ORDER BY id DESC LIMIT ?",
             (_N_RUNS,),
         )
-        counts = [(str(run), int(self._touched(database, run)[mask].sum())) for (run,) in runs]
+        counts = [(str(run), int(self._touched(database, run)[mask].sum())) for run in runs]
         return [(run, n) for run, n in counts if n]
 
     def _count_tags(self, database: Database, mask: np.ndarray) -> list[tuple[int, str, int]]:
@@ -273,7 +252,7 @@ class PhotographIndex:
         )
         pairs = np.unique(np.concatenate([self._found, accepted]))
         photographs, tags_of = np.divmod(pairs, _PAIRS)
-        counts = np.bincount(tags_of[_isin(photographs, self._ids[mask])])
+        counts = np.bincount(tags_of[np.isin(photographs, self._ids[mask], kind="table")])
         tags = database.rows("SELECT id, name FROM tags WHERE NOT forgotten")
         named = [(t, name, int(counts[t])) for t, name in tags if t < len(counts) and counts[t]]
         return sorted(named, key=lambda tag: (-tag[2], tag[1]))[:_N_VALUES]
@@ -287,22 +266,13 @@ def _last_change(database: Database) -> Row | None:
 
 
 def _numbers(database: Database, query: str, *values: int) -> np.ndarray:
-    rows = database.rows(query, values)
-    return np.fromiter((number for (number,) in rows), np.int64, len(rows))
+    return np.array(database.column(query, values), np.int64)
 
 
 def _pairs(database: Database, query: str) -> np.ndarray:
     """Return pairs of numbers, each as one number."""
     rows = database.rows(query)
     return np.fromiter((first * _PAIRS + second for first, second in rows), np.int64, len(rows))
-
-
-def _isin(numbers: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Return whether each number is among others, all of them small and not negative or -1."""
-    has = np.zeros(int(max(numbers.max(initial=0), among.max(initial=0))) + 2, bool)
-    has[among] = True
-    has[-1] = False
-    return has[numbers]
 
 
 def _encode(values: Iterable[_Value]) -> _Column:
@@ -314,22 +284,14 @@ def _encode(values: Iterable[_Value]) -> _Column:
 # --- the choices of each filter ----------------------------------------------------------
 
 
-def _test(name: str, choice: str) -> Callable[[_Value], bool]:
-    """Return the function that tells whether a choice of a filter leaves a value."""
-    if name == "folder":
-        folder = choice.strip("/")
-        return lambda value: folder in ("", ".") or folder in _parents(value)
-    if name == "rating":
-        return lambda value: choice in _ratings(value)
+def _leaves(name: str, choice: str, value: _Value) -> bool:
+    """Whether a choice of a filter leaves the photographs with a value."""
     if name == "type":
-        return lambda value: value in suffixes_of_type(choice)
-    if choice == NONE:
-        return lambda value: value is None
-    if name == "series":
-        return lambda value: value is not None and choice in ("any", str(value))
-    if name == "date":
-        return lambda value: choice in _dates(value)
-    return lambda value: value == choice
+        return value in suffixes_of_type(choice)
+    if name == "folder":
+        choice = choice.strip("/")
+        return choice in ("", ".") or choice in _parents(value)
+    return choice in _CHOICES[name](value)
 
 
 def _parents(folder: _Value) -> list[str]:
@@ -342,11 +304,8 @@ def _dates(month: _Value) -> list[str]:
     return [NONE] if month is None else [str(month)[:4], str(month)]
 
 
-def _series(series: _Value, chosen: str | None) -> list[str]:
-    """Return the choices that leave a series: any, and the chosen series itself."""
-    if series is None:
-        return [NONE]
-    return ["any", chosen] if str(series) == chosen else ["any"]
+def _names(name: _Value) -> list[str]:
+    return [NONE if name is None else str(name)]
 
 
 def _ratings(rating: _Value) -> list[str]:
@@ -355,39 +314,43 @@ def _ratings(rating: _Value) -> list[str]:
     return [str(stars) for stars in range(1, int(rating) + 1)]
 
 
-def _type_of(suffix: _Value) -> str:
+def _types(suffix: _Value) -> list[str]:
     name = str(suffix)
     with suppress(InvalidInput):  # if this installation does not read it any more
         name = suffixes_of_type(name)[0]
-    return name.removeprefix(".")
+    return [name.removeprefix(".")]
 
 
-def _sum_by(
-    choices: Callable[[_Value], str | list[str]], counts: Iterable[tuple[_Value, int]]
-) -> Counts:
-    """Sum the counts of values by the choices that leave them."""
-    sums: dict[str, int] = {}
-    for value, n in counts:
-        found = choices(value)
-        for choice in [found] if isinstance(found, str) else found:
-            sums[choice] = sums.get(choice, 0) + n
-    return list(sums.items())
+def _series(series: _Value) -> list[str]:
+    return [NONE] if series is None else ["any", str(series)]
 
 
-def _order_dates(counts: Counts) -> Counts:
+_CHOICES: dict[str, Callable[[_Value], list[str]]] = {
+    "folder": _parents,
+    "date": _dates,
+    "camera": _names,
+    "lens": _names,
+    "rating": _ratings,
+    "type": _types,
+    "series": _series,
+}
+"""The choices of each filter that leave a value."""
+
+
+def _most_first(count: tuple[str, int]) -> tuple[object, ...]:
+    return count[0] == NONE, -count[1], count[0]
+
+
+def _latest_first(count: tuple[str, int]) -> tuple[object, ...]:
     """Order years, latest first, each followed by its months; no date comes last."""
-    return sorted(counts, key=lambda pair: (pair[0] == NONE, -_year(pair[0]), pair[0]))
+    year = count[0][:4]
+    return count[0] == NONE, -int(year) if year.isdecimal() else 0, count[0]
 
 
-def _year(date: str) -> int:
-    return int(date[:4]) if date[:4].isdecimal() else 0
-
-
-def _count_ratings(counts: Iterable[tuple[_Value, int]]) -> Counts:
-    sums = dict(_sum_by(_ratings, counts))
-    return [(rating, sums[rating]) for rating in _RATINGS if rating in sums]
-
-
-def _most_first(counts: Iterable[tuple[_Value, int]]) -> Counts:
-    named = [(NONE if value is None else str(value), n) for value, n in counts]
-    return sorted(named, key=lambda pair: (pair[0] == NONE, -pair[1], pair[0]))[:_N_VALUES]
+_ORDERS: dict[str, Callable[[tuple[str, int]], Any]] = {
+    "folder": itemgetter(0),
+    "date": _latest_first,
+    "rating": lambda count: _RATINGS.index(count[0]),
+    "series": _most_first,
+}
+"""The order of choices. Other filters have the choices of most photographs."""

@@ -37,16 +37,12 @@ class Series(Part):
 
     def members(self, series: Iterable[int]) -> dict[int, list[int]]:
         """Return the existing contents of each series, in the order in which they were taken."""
-        rows = self._db.rows(
+        return self._db.groups(
             "SELECT c.series, c.id FROM contents c JOIN photographs p ON p.content = c.id "
             f"AND p.gone IS NULL WHERE c.series {LISTED} "
             "GROUP BY c.id ORDER BY min(p.taken), min(p.path)",
             (as_list(series),),
         )
-        members: dict[int, list[int]] = {}
-        for number, content in rows:
-            members.setdefault(number, []).append(content)
-        return members
 
 
 def store_series(
@@ -63,9 +59,9 @@ def store_series(
     for block in _blocks(shots):
         groups += _find_groups(annotator, block)
     groups = _join(groups)
-    with database.transaction() as connection:
-        connection.execute("UPDATE contents SET series = NULL WHERE series IS NOT NULL")
-        connection.executemany(
+    with database.transaction():
+        database.execute("UPDATE contents SET series = NULL WHERE series IS NOT NULL")
+        database.execute_many(
             "UPDATE contents SET series = ? WHERE id = ?",
             [(min(group), content) for group in groups for content in group],
         )

@@ -20,9 +20,9 @@ from typing import Self
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.file_reading import RACY, Listed, Listing, Reading, ReadingOptions, State
+from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
-from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
 from tagkin.collection import Shot
 from tagkin.collection.levels import merge_tags, without_parents
@@ -124,7 +124,7 @@ class ServerSource:
         writes = Writes(self._database)
         n_finished = 0
         for write in writes.unfinished():
-            path = _find_path(self._database, write.photograph)
+            path = path_of(self._database, write.photograph, exists=True)
             with suppress(SidecarError):  # another photograph by now: nobody knows what it had
                 tags = None if path is None else self._server.find_tags(path)
                 before = read_json(write.before or b"[]", list)
@@ -140,10 +140,10 @@ class ServerSource:
         yield self._undo_write
 
     def _undo_write(self, write: PastWrite) -> FileUndone:
-        name, path = self._server.name, _find_path(self._database, write.photograph)
+        name, path = self._server.name, path_of(self._database, write.photograph, exists=True)
         tags = None if path is None else self._server.find_tags(path)
         if path is None or tags is None:
-            Writes(self._database).mark_missed(write.id)
+            Writes(self._database).update(write.id, was_missed=True)
             said = f"not in {name} any more; undo the run by its number when it is back"
             return FileUndone(write.file, write.tags, "gone", said)
         ids = [id for _, id in write.added if id in tags]
@@ -233,7 +233,8 @@ def _settle(
     """
     added = [(tag, id) for tag, id in planned if id in tags and id not in before]
     note = None if len(added) == len(planned) else "not all of its tags were added"
-    writes.settle(number, "done" if added else "failed", added, note)
+    state, tags_added = "done" if added else "failed", [tag for tag, _ in added]
+    writes.update(number, state=state, tags=tags_added, added=added, note=note)
 
 
 def _store_tags(
@@ -241,9 +242,8 @@ def _store_tags(
 ) -> None:
     """Store which tags a photograph has now."""
     lists = _list_of(server, tags.values(), Writes(database).parents())
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
-        store_own_lists(connection, numbers, photograph, f"//{server.name}", lists)
+    with database.transaction():
+        store_own_lists(database, photograph, f"//{server.name}", lists)
 
 
 def _list_of(
@@ -251,9 +251,3 @@ def _list_of(
 ) -> dict[str, list[str]]:
     """Return the list of tags that a server has, by its name."""
     return {server.name: merge_tags(without_parents(tags, parents))}
-
-
-def _find_path(database: Database, photograph: int) -> str | None:
-    query = "SELECT path FROM photographs WHERE id = ? AND gone IS NULL"
-    path: str | None = database.value(query, (photograph,))
-    return path

@@ -65,12 +65,6 @@ class WriteOptions(NamedTuple):
     selection: Selection = Selection()
     align: bool = False
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the options that are set, for the history."""
-        plain = self._asdict() | {"selection": self.selection.to_dict(), "kinds": list(self.kinds)}
-        plain["convention"] = self.convention and str(self.convention)
-        return {name: value for name, value in plain.items() if value}
-
 
 UndoWrite = Callable[[PastWrite], FileUndone]
 """A function that undoes a write; its errors are `SidecarError` and `InvalidInput`."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
-from tagkin.catalogue.database import Database, Run
+from tagkin.catalogue.database import Database, Run, set_fields
 from tagkin.catalogue.photographs import TaggedContent
-from tagkin.catalogue.suggestions import Suggested, Suggestions
+from tagkin.catalogue.suggestions import Suggestions
 from tagkin.images import Failure
 from tagkin.progress import Progress
 
@@ -62,7 +62,7 @@ class SuggestOptions:
         plain: dict[str, object] = asdict(self)
         if self.vocabulary is not None:
             plain["vocabulary"] = len(self.vocabulary)
-        return {name: v for name, v in plain.items() if v is not None and v is not False}
+        return set_fields(plain)
 
 
 class Steps(NamedTuple):
@@ -126,27 +126,8 @@ def suggest_tags(
             rejected=[by_file[file].rejected for file in seen.files],
             complete=[by_file[file].is_complete for file in seen.files],
         )
-        rows = [
-            (
-                content_of[photo.file],
-                [
-                    Suggested(
-                        suggestion.tag,
-                        suggestion.confidence,
-                        [
-                            (kin_contents[kin.file], kin.share)
-                            for kin in suggestion.kin
-                            if kin.file in kin_contents
-                        ],
-                        suggestion.name_share,
-                        suggestion.readout_share,
-                    )
-                    for suggestion in photo.suggestions
-                ],
-            )
-            for photo in suggested
-        ]
-        result.n_suggestions += Suggestions(database).replace(run.id, rows)
+        rows = [(content_of[photo.file], photo.suggestions) for photo in suggested]
+        result.n_suggestions += Suggestions(database).replace(run.id, rows, kin_contents)
         if steps.on_stored is not None:
             steps.on_stored(run.id, block)
     steps.progress("Suggesting", len(contents), len(contents))

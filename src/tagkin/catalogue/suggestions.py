@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,12 +15,12 @@ from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, as_list
 from tagkin.catalogue.decision_records import IN_BULK
 from tagkin.catalogue.photographs import COUNT_FILES, TaggedContent
 from tagkin.catalogue.runs import Runs
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import tag_number
 from tagkin.wording import is_by_name
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
-    from tagkin.annotator.suggestions import TagSuggestion
+    from tagkin.annotator.suggestions import Kin, TagSuggestion
 
 __all__ = [
     "PATH_OF_CONTENT",
@@ -26,9 +28,9 @@ __all__ = [
     "PhotographSuggestion",
     "ReviewProgress",
     "StoredKin",
-    "Suggested",
     "Suggestions",
     "locate_kin",
+    "number_kin",
     "select_kin",
 ]
 
@@ -38,18 +40,6 @@ PATH_OF_CONTENT = (
     "(SELECT min(path) FROM photographs p WHERE p.content = {}.content AND p.gone IS NULL)"
 )
 """SQL: the path of the content in a row of a table."""
-
-
-class Suggested(NamedTuple):
-    """A suggestion to store."""
-
-    tag: str
-    confidence: float
-    kin: Sequence[tuple[int, float]] = ()
-    """Contents that support it, with their shares of the support."""
-    name_share: float | None = None
-    readout_share: float | None = None
-    """See `tagkin.catalogue.columns.StoredEvidence`."""
 
 
 class OpenSuggestion(NamedTuple):
@@ -108,53 +98,66 @@ class ReviewProgress:
     n_rejected: int
 
 
+_BAND = (
+    "min(CAST(10 * d.confidence AS INTEGER), 9), count(*), total((d.verdict > 0) - d.confidence)"
+)
+_IS_ANSWER = f"d.holds AND d.tag IS NOT NULL AND d.confidence IS NOT NULL AND NOT {IN_BULK}"
 _IS_MISSING = f"coalesce(c.suggested, -1) < ? AND {HAS_FILE.format('c.id')}"
 
 
 class Suggestions(Part):
     """The open suggestions of a catalogue: ``catalogue.suggestions``."""
 
-    def replace(self, run: int, suggestions: Sequence[tuple[int, Sequence[Suggested]]]) -> int:
+    def replace(
+        self,
+        run: int,
+        suggestions: Sequence[tuple[int, Sequence[TagSuggestion]]],
+        contents: Mapping[str, int] = MappingProxyType({}),
+    ) -> int:
         """Replace the suggestions for contents by a run's suggestions; return how many were stored.
+
+        `contents` are the numbers of kin by their files; other kin are omitted.
 
         Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
         omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.
         """
         n = 0
-        with self._db.transaction() as connection:
-            numbers = TagNumbers(connection)
-            never = {
-                tag
-                for (tag,) in connection.execute("SELECT id FROM tags WHERE forgotten OR hidden")
-            }
+        with self._db.transaction():
+            number_of = cache(partial(tag_number, self._db))
+            never = set(self._db.column("SELECT id FROM tags WHERE forgotten OR hidden"))
             for content, suggested in suggestions:
-                connection.execute("DELETE FROM suggestions WHERE content = ?", (content,))
-                by_tag = {numbers[suggestion.tag]: suggestion for suggestion in reversed(suggested)}
-                rows = connection.execute(
+                self._db.execute("DELETE FROM suggestions WHERE content = ?", (content,))
+                by_tag = {number_of(s.tag): s for s in reversed(suggested)}
+                known = self._db.column(
                     "SELECT tag FROM decisions WHERE content = ?1 AND holds "
                     "UNION SELECT other.id FROM photographs p JOIN found f ON f.photograph = p.id "
                     "JOIN tags t ON t.id = f.tag JOIN tags other ON other.key = t.key "
                     "WHERE p.content = ?1",
                     (content,),
                 )
-                omitted = never.union(tag for (tag,) in rows)
+                omitted = never.union(known)
                 new = [
-                    (content, tag, run, float(s.confidence), _pack(s))
+                    (
+                        content,
+                        tag,
+                        run,
+                        float(s.confidence),
+                        pack_evidence(number_kin(s.kin, contents), s.name_share, s.readout_share),
+                    )
                     for tag, s in by_tag.items()
                     if tag not in omitted and None not in omitted  # None: it is finished
                 ]
-                connection.executemany("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
+                self._db.execute_many("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
                 n += len(new)
             self.mark(run, [content for content, _ in suggestions])
         return n
 
     def mark(self, run: int, contents: Sequence[int]) -> None:
         """Note that a run looked for suggestions for contents."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                f"UPDATE contents SET suggested = ? WHERE id {LISTED}",
-                (run, as_list(contents)),
-            )
+        self._db.execute(
+            f"UPDATE contents SET suggested = ? WHERE id {LISTED}",
+            (run, as_list(contents)),
+        )
 
     def count_missing(self) -> int:
         """Count existing contents that no run since the last training looked at."""
@@ -164,7 +167,7 @@ class Suggestions(Part):
     def missing(self) -> set[int]:
         """Return the contents that `count_missing` counts."""
         query = f"SELECT c.id FROM contents c WHERE {_IS_MISSING}"
-        return {content for (content,) in self._db.rows(query, (Runs(self._db).last_training(),))}
+        return set(self._db.column(query, (Runs(self._db).last_training(),)))
 
     def for_tag(
         self, tag: int, n: int = 60, after: OpenSuggestion | None = None
@@ -194,21 +197,16 @@ class Suggestions(Part):
 
     def tags_of(self, contents: Sequence[int]) -> dict[int, list[str]]:
         """Return the suggested tags of contents."""
-        tags: dict[int, list[str]] = {}
-        for content, tag in self._db.rows(
+        return self._db.groups(
             "SELECT s.content, t.name FROM suggestions s JOIN tags t ON t.id = s.tag "
             f"WHERE s.content {LISTED}",
             (as_list(contents),),
-        ):
-            tags.setdefault(content, []).append(tag)
-        return tags
+        )
 
     def confidences_of_tag(self, tag: int) -> np.ndarray:
         """Return the confidences of all suggestions of a tag, most confident first."""
-        rows = self._db.rows(
-            "SELECT confidence FROM suggestions WHERE tag = ? ORDER BY confidence DESC", (tag,)
-        )
-        return np.array([confidence for (confidence,) in rows])
+        query = "SELECT confidence FROM suggestions WHERE tag = ? ORDER BY confidence DESC"
+        return np.array(self._db.column(query, (tag,)))
 
     def answers_in_bands(self) -> dict[int, list[tuple[int, float, float]]]:
         """Return the answers since the last training, by tag and band of their confidence.
@@ -217,29 +215,18 @@ class Suggestions(Part):
         accepted in bulk is not an answer.
         """
         bands: dict[int, list[tuple[int, float, float]]] = {}
-        rows = self._db.rows(
-            "SELECT d.tag, min(CAST(10 * d.confidence AS INTEGER), 9), count(*), "
-            "total((d.verdict > 0) - d.confidence) FROM decisions d "
-            "WHERE d.run > ?1 AND d.suggested_by > ?1 AND d.holds AND d.tag IS NOT NULL "
-            f"AND d.confidence IS NOT NULL AND NOT {IN_BULK} GROUP BY 1, 2",
+        for tag, *band in self._db.rows(
+            f"SELECT d.tag, {_BAND} FROM decisions d WHERE d.run > ?1 AND d.suggested_by > ?1 "
+            f"AND {_IS_ANSWER} GROUP BY 1, 2",
             (Runs(self._db).last_training(),),
-        )
-        for tag, *band in rows:
+        ):
             bands.setdefault(tag, []).append(tuple(band))
         return bands
 
     def last_answers_in_bands(self, n: int = 10_000) -> list[tuple[int, float, float]]:
         """Return the last `n` answers to any model by band of their confidence, as above."""
-        return [
-            (band, n_answers, surplus)
-            for band, n_answers, surplus in self._db.rows(
-                "SELECT min(CAST(10 * confidence AS INTEGER), 9), count(*), "
-                "total((verdict > 0) - confidence) FROM (SELECT d.confidence, d.verdict "
-                "FROM decisions d WHERE d.holds AND d.tag IS NOT NULL AND d.confidence IS NOT NULL "
-                f"AND NOT {IN_BULK} ORDER BY d.id DESC LIMIT ?) GROUP BY 1",
-                (n,),
-            )
-        ]
+        answers = f"SELECT * FROM decisions d WHERE {_IS_ANSWER} ORDER BY d.id DESC LIMIT ?"
+        return self._db.rows(f"SELECT {_BAND} FROM ({answers}) d GROUP BY 1", (n,))
 
     def for_photograph(self, content: int) -> list[PhotographSuggestion]:
         """Return suggestions for a content, most confident first, with their kin."""
@@ -341,8 +328,9 @@ class Suggestions(Part):
         )
 
 
-def _pack(suggestion: Suggested) -> bytes:
-    return pack_evidence(suggestion.kin, suggestion.name_share, suggestion.readout_share)
+def number_kin(kin: Iterable[Kin], contents: Mapping[str, int]) -> list[tuple[int, float]]:
+    """Return kin by their contents, with their shares; kin that are not among these are omitted."""
+    return [(contents[photo.file], photo.share) for photo in kin if photo.file in contents]
 
 
 def locate_kin(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
@@ -51,26 +50,26 @@ class _Change(NamedTuple):
 
 @contextlib.contextmanager
 def record_edit(
-    connection: sqlite3.Connection, run: int, tags: Collection[int], into: str | None = None
+    database: Database, run: int, tags: Collection[int], into: str | None = None
 ) -> Iterator[None]:
     """Store the changes that the block makes to the rows of some tags, for `undo_edit`.
 
     `into` is the name of a tag that the block may create.
     """
-    before = _read_rows(connection, tags, into)
+    before = _read_rows(database, tags, into)
     yield
-    after = _read_rows(connection, tags, into)
+    after = _read_rows(database, tags, into)
     changes = [
         [table, key, before.get((table, key)), after.get((table, key))]
         for table, key in {**before, **after}
         if before.get((table, key)) != after.get((table, key))
     ]
-    connection.execute(
+    database.execute(
         "INSERT INTO tag_changes VALUES (?, ?)", (run, zlib.compress(json.dumps(changes).encode()))
     )
 
 
-def _read_rows(connection: sqlite3.Connection, tags: Collection[int], into: str | None) -> _Rows:
+def _read_rows(database: Database, tags: Collection[int], into: str | None) -> _Rows:
     rows: _Rows = {}
     for table, (keys, values) in _TABLES.items():
         column = "id" if table == "tags" else "tag"
@@ -79,7 +78,7 @@ def _read_rows(connection: sqlite3.Connection, tags: Collection[int], into: str 
             f"SELECT {', '.join((*keys, *values))} FROM {table} WHERE {column} IN "
             "(SELECT value FROM json_each(?1) UNION SELECT id FROM tags WHERE name = ?2)" + aliases
         )
-        for row in connection.execute(query, (as_list(tags), into)):
+        for row in database.rows(query, (as_list(tags), into)):
             key = row[: len(keys)]
             rows[table, key] = [_to_json(value) for value in row[len(keys) :]]
     return rows
@@ -114,11 +113,11 @@ def undo_edit(database: Database, number: int, *, dry_run: bool) -> tuple[int | 
     if dry_run:
         return None, names
     with (
-        database.transaction() as connection,
+        database.transaction(),
         database.run("undo", {"run": number}, undoes=number) as undo,
-        record_edit(connection, undo.id, _tags_of(changes)),
+        record_edit(database, undo.id, _tags_of(changes)),
     ):
-        _restore(connection, changes)
+        _restore(database, changes)
     return undo.id, names
 
 
@@ -138,96 +137,92 @@ def _tags_of(changes: Sequence[_Change]) -> set[int]:
     return tags.union(row[0] for row in rows if isinstance(row[0], int))
 
 
-def _restore(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
-    connection.execute("PRAGMA defer_foreign_keys = ON")  # until the end of the transaction
+def _restore(database: Database, changes: Sequence[_Change]) -> None:
+    database.execute("PRAGMA defer_foreign_keys = ON")  # until the end of the transaction
     by_table = {table: [c for c in changes if c.table == table] for table in _TABLES}
     for change in by_table["tags"]:
         if change.before is not None:
-            _restore_tag(connection, change, *map(_from_json, change.before))
-    _restore_rows(connection, "found", by_table["found"])
+            _restore_tag(database, change, *map(_from_json, change.before))
+    _restore_rows(database, "found", by_table["found"])
     for change in by_table["found"]:
-        if _current(connection, change) != change.before:  # its file changed since
-            let_scan_read(connection, "?", change.key[0])
+        if _current(database, change) != change.before:  # its file changed since
+            let_scan_read(database, "?", change.key[0])
     for change in by_table["decisions"]:
-        if change.before is not None and _current(connection, change) == change.after:
-            _restore_decision(connection, change.key[0], *map(_from_json, change.before))
+        if change.before is not None and _current(database, change) == change.after:
+            _restore_decision(database, change.key[0], *map(_from_json, change.before))
     for table in ("suggestions", "doubts"):
-        _restore_rows(connection, table, by_table[table])
+        _restore_rows(database, table, by_table[table])
     for change in by_table["tags"]:
         if change.before is None:
-            _delete_unused(connection, change.key[0])
+            _delete_unused(database, change.key[0])
 
 
-def _current(connection: sqlite3.Connection, change: _Change) -> list[_Value] | None:
+def _current(database: Database, change: _Change) -> list[_Value] | None:
     keys, values = _TABLES[change.table]
     where = " AND ".join(f"{key} = ?" for key in keys)
-    row = connection.execute(
-        f"SELECT {', '.join(values)} FROM {change.table} WHERE {where}", change.key
-    ).fetchone()
+    query = f"SELECT {', '.join(values)} FROM {change.table} WHERE {where}"
+    row = database.row(query, change.key)
     return None if row is None else [_to_json(value) for value in row]
 
 
 def _restore_tag(
-    connection: sqlite3.Connection,
+    database: Database,
     change: _Change,
     name: SqlValue,
     key: SqlValue,
     *state: SqlValue,
 ) -> None:
-    same = connection.execute(
-        "SELECT id, name FROM tags WHERE id = ? OR name = ?", (*change.key, name)
-    ).fetchall()
+    query = "SELECT id, name FROM tags WHERE id = ? OR name = ?"
+    same = database.rows(query, (*change.key, name))
     if same == [(*change.key, name)]:
-        connection.execute(
+        database.execute(
             "UPDATE tags SET same_as = ?, forgotten = ?, hidden = ?, quality = ? WHERE id = ?",
             (*state, *change.key),
         )
         return
     if same:  # the tag was deleted, and its name or its number was used again
         raise InvalidInput(f"It cannot be redone: {same[0][1]!r} is a new tag since.")
-    connection.execute(
+    database.execute(
         "INSERT INTO tags (id, name, key, same_as, forgotten, hidden, quality) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (*change.key, name, key, *state),
     )
 
 
-def _restore_rows(connection: sqlite3.Connection, table: str, changes: Sequence[_Change]) -> None:
+def _restore_rows(database: Database, table: str, changes: Sequence[_Change]) -> None:
     """Restore rows of a table, except rows that changed since or are no longer right."""
     keys, columns = _TABLES[table]
     # paths need not be UTF-8
     place = {name: "CAST({} AS TEXT)" if name == "places" else "{}" for name in (*keys, *columns)}
     is_same = " AND ".join(f"{name} = {text.format('?')}" for name, text in place.items())
-    connection.executemany(
+    database.execute_many(
         f"DELETE FROM {table} WHERE {is_same}",
         [(*c.key, *map(_from_json, c.after)) for c in changes if c.after is not None],
     )
     values = ", ".join(text.format(f"?{i}") for i, text in enumerate(place.values(), 1))
-    connection.executemany(
+    database.execute_many(
         f"INSERT OR IGNORE INTO {table} ({', '.join(place)}) "
         f"SELECT {values} WHERE {_STILL_RIGHT.get(table, '1')}",
         [(*c.key, *map(_from_json, c.before)) for c in changes if c.before is not None],
     )
 
 
-def _restore_decision(
-    connection: sqlite3.Connection, decision: int, tag: SqlValue, holds: SqlValue
-) -> None:
+def _restore_decision(database: Database, decision: int, tag: SqlValue, holds: SqlValue) -> None:
     """Give a decision its tag back; a later decision on that tag stays in force."""
-    connection.execute("UPDATE decisions SET holds = 0 WHERE id = ? AND holds", (decision,))
-    connection.execute("UPDATE decisions SET tag = ? WHERE id = ?", (tag, decision))
-    connection.execute(
+    database.execute("UPDATE decisions SET holds = 0 WHERE id = ? AND holds", (decision,))
+    database.execute("UPDATE decisions SET tag = ? WHERE id = ?", (tag, decision))
+    database.execute(
         "UPDATE decisions SET holds = 1 WHERE id = ?1 AND ?2 AND NOT EXISTS (SELECT 1 FROM "
         "decisions o WHERE o.content = decisions.content AND o.tag = decisions.tag AND o.holds)",
         (decision, holds),
     )
 
 
-def _delete_unused(connection: sqlite3.Connection, tag: int) -> None:
+def _delete_unused(database: Database, tag: int) -> None:
     """Delete a tag that the edit created, unless something refers to it since."""
     used = " UNION ALL ".join(
         f"SELECT 1 FROM {table} WHERE tag = ?1"
         for table in ("found", "suggestions", "doubts", "decisions")
     )
     used += " UNION ALL SELECT 1 FROM tags WHERE same_as = ?1"
-    connection.execute(f"DELETE FROM tags WHERE id = ?1 AND NOT EXISTS ({used})", (tag,))
+    database.execute(f"DELETE FROM tags WHERE id = ?1 AND NOT EXISTS ({used})", (tag,))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.catalogue.database import LISTED, Database, as_list
+from tagkin.catalogue.database import LISTED, Database, as_list, set_fields
 from tagkin.catalogue.file_reading import RACY, Listing, read_state
-from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
+from tagkin.catalogue.tag_records import Places, replace_places
 from tagkin.collection.matching import match_table
 from tagkin.collection.reading import METADATA
 from tagkin.collection.tag_files import locate_tag_file, read_tags
@@ -26,10 +26,6 @@ class TagFile:
     tags: str | None = None
     """A path, from the root if it is relative, or "embedded"."""
     column: str | None = None
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields that have a value."""
-        return {name: value for name, value in asdict(self).items() if value}
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ def read_tag_file(
         return None
     table = TagTable([], []) if file is None else _read_table(file, wanted)
     tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
-    new_settings = {"tag_file": name, "tag_state": state, **wanted.to_dict()}
+    new_settings = {"tag_file": name, "tag_state": state, **set_fields(vars(wanted))}
     return FileTags(name, former, tags, absent, table.synonyms, new_settings)
 
 
@@ -91,18 +87,19 @@ def store_tag_file(database: Database, file: FileTags) -> list[str]:
     """Store the tags in a tag file in place of the former ones; return what photographs changed."""
     retagged = []
     files = {file.former, file.name} - {""}
-    rows = database.rows(
+    former = database.column(
         "SELECT path FROM photographs WHERE id IN (SELECT photograph FROM found, "
         "json_each(found.places) AS place WHERE json_extract(place.value, '$[1]') "
         f"{LISTED})",
         (as_list(files),),
     )
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
-        ids = dict(connection.execute("SELECT path, id FROM photographs WHERE gone IS NULL"))
-        for path in sorted({path for (path,) in rows} | file.tags.keys()):
+    with database.transaction():
+        ids: dict[str, int] = dict(
+            database.rows("SELECT path, id FROM photographs WHERE gone IS NULL")
+        )
+        for path in sorted({*former, *file.tags}):
             if path in ids and replace_places(
-                connection, numbers, ids[path], file.places_of(path), lambda other: other in files
+                database, ids[path], file.places_of(path), lambda other: other in files
             ):
                 retagged.append(path)
     synonyms = _tags_among(database, file.synonyms)
@@ -111,8 +108,7 @@ def store_tag_file(database: Database, file: FileTags) -> list[str]:
 
 
 def _store_settings(database: Database, settings: Mapping[str, object]) -> None:
-    with database.transaction() as connection:
-        connection.execute("UPDATE collection SET settings = ?", (json.dumps(settings),))
+    database.execute("UPDATE collection SET settings = ?", (json.dumps(settings),))
 
 
 def _choose_file(root: Path, tags: str | None) -> Path | None:
@@ -168,5 +164,5 @@ def _match_tags(
 
 def _tags_among(database: Database, synonyms: Mapping[str, str]) -> dict[str, str]:
     """Return the synonyms that are tags in the catalogue, and their tags."""
-    names = {name for (name,) in database.rows("SELECT name FROM tags") if name in synonyms}
-    return {name: synonyms[name] for name in sorted(names) if synonyms[name] != name}
+    names = database.column("SELECT name FROM tags ORDER BY name")
+    return {n: synonyms[n] for n in names if n in synonyms and synonyms[n] != n}

@@ -8,7 +8,6 @@ learned, but never suggested.
 from __future__ import annotations
 
 import difflib
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -16,12 +15,12 @@ from tagkin.catalogue.database import LISTED, Part, Row, as_list
 from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
 from tagkin.catalogue.tag_edits import record_edit
 from tagkin.catalogue.tag_records import (
-    TagNumbers,
     check_tag,
     forget_tag,
     hide_tag,
     let_scan_read,
     merge_tag,
+    tag_number,
 )
 from tagkin.collection import format_tag_list
 from tagkin.errors import InvalidInput, NotFound
@@ -162,12 +161,11 @@ class Tags(Part):
 
     def list_beginning(self, text: str) -> list[str]:
         """Return names that begin with a text, in any case, for completion in a shell."""
-        rows = self._db.rows(
+        return self._db.column(
             "SELECT name FROM tags WHERE same_as IS NULL AND instr(lower(name), lower(?)) = 1 "
             "ORDER BY n_found + n_accepted + n_suggested DESC LIMIT 50",
             (text,),
         )
-        return [name for (name,) in rows]
 
     # --- numbers and names ---------------------------------------------------------------
 
@@ -197,12 +195,11 @@ class Tags(Part):
         exact = self.numbers_of([name])
         if exact:
             return list(exact.values())
-        rows = self._db.rows(
-            "SELECT DISTINCT coalesce(same_as, id) FROM tags WHERE key = ?", (normalize_tag(name),)
-        )
-        if rows or may_be_new:
-            return [number for (number,) in rows]
-        names = [known for (known,) in self._db.rows("SELECT name FROM tags WHERE same_as IS NULL")]
+        query = "SELECT DISTINCT coalesce(same_as, id) FROM tags WHERE key = ?"
+        numbers = self._db.column(query, (normalize_tag(name),))
+        if numbers or may_be_new:
+            return numbers
+        names = self._db.column("SELECT name FROM tags WHERE same_as IS NULL")
         near = difflib.get_close_matches(name, names, n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "`tagkin tags list` lists all."
         raise NotFound(f"There is no tag {name!r} in this catalogue. {hint}")
@@ -239,20 +236,25 @@ class Tags(Part):
             return plan
         parameters = {"tags": plan.tags, "into": into}
         with (
-            self._db.transaction() as connection,
+            self._db.transaction(),
             self._db.run(f"tags {what}", parameters) as run,
-            record_edit(connection, run.id, numbers, into),
+            record_edit(self._db, run.id, numbers, into),
         ):
             for number in numbers:
                 if what == "hide":
-                    hide_tag(connection, number)
+                    hide_tag(self._db, number)
                 elif into is None:
-                    forget_tag(connection, number)
+                    forget_tag(self._db, number)
                 else:
-                    new = _number_of_own(connection, into)
+                    # a tag under its own name, even if it was renamed or forgotten before
+                    own = "UPDATE tags SET same_as = NULL, forgotten = 0 WHERE name = ?"
+                    self._db.execute(own, (into,))
+                    new = tag_number(self._db, into)
                     if what == "rename":
-                        _stay_hidden(connection, number, new)
-                    merge_tag(connection, number, new)
+                        hidden = "(SELECT hidden FROM tags WHERE id = ?)"
+                        change = f"UPDATE tags SET hidden = {hidden} WHERE id = ?"
+                        self._db.execute(change, (number, new))
+                    merge_tag(self._db, number, new)
             run.outcome |= {"found": plan.n_found, "decisions": plan.n_decisions}
         return replace(plan, run=run.id)
 
@@ -285,31 +287,18 @@ class Tags(Part):
         if dry_run:
             return plan
         with (
-            self._db.transaction() as connection,
+            self._db.transaction(),
             self._db.run("tags restore", {"tags": [name]}) as run,
-            record_edit(connection, run.id, [number]),
+            record_edit(self._db, run.id, [number]),
         ):
-            connection.execute(
+            self._db.execute(
                 "UPDATE tags SET same_as = NULL, forgotten = 0, hidden = 0 WHERE id = ?", (number,)
             )
             if same_as is not None:
-                let_scan_read(connection, "SELECT photograph FROM found WHERE tag = ?", same_as)
+                let_scan_read(self._db, "SELECT photograph FROM found WHERE tag = ?", same_as)
         return replace(plan, run=run.id)
 
 
 def _as_counts(row: Row) -> TagCounts:
     values = (*row[:-2], bool(row[-2]), bool(row[-1]))
     return TagCounts(*values)
-
-
-def _number_of_own(connection: sqlite3.Connection, name: str) -> int:
-    """Return the number of a tag under its own name, even if it was renamed or forgotten."""
-    connection.execute("UPDATE tags SET same_as = NULL, forgotten = 0 WHERE name = ?", (name,))
-    return TagNumbers(connection)[name]
-
-
-def _stay_hidden(connection: sqlite3.Connection, tag: int, renamed: int) -> None:
-    connection.execute(
-        "UPDATE tags SET hidden = (SELECT hidden FROM tags WHERE id = ?) WHERE id = ?",
-        (tag, renamed),
-    )

@@ -13,7 +13,7 @@ from tagkin.catalogue.decisions import DecidedTag, Decisions
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.seen_lists import store_own_change
 from tagkin.catalogue.source import FileUndone, Source, UndoWrite
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import tag_number
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.catalogue.written_files import (
@@ -113,31 +113,29 @@ def _undo_writes(
     step: Progress,
 ) -> UndoResult:
     result, records = UndoResult(undone), Writes(database)
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
     with contextlib.ExitStack() as stack, source.open_undo(writes) as undo_write:
         run: Run | None = None  # an undo that undoes nothing is not in the history
         for i, write in enumerate(writes):
             step("Undoing", i, len(writes))
-            records.mark_undoing(write.id, True)
+            records.update(write.id, is_undoing=True)
             try:
                 file = undo_write(write)
             except (SidecarError, InvalidInput) as error:
-                records.mark_undoing(write.id, False)
+                records.update(write.id, is_undoing=False)
                 result.failures.append(Failure(database.absolute(write.file), str(error)))
                 continue
             result.files.append(file)
             if file.how == "gone":
-                records.mark_undoing(write.id, False)
+                records.update(write.id, is_undoing=False)
                 continue
             if run is None:
                 entered = database.run("undo", {"run": undone.id}, undoes=undone.id)
                 run = stack.enter_context(entered)
-            records.mark_undone(write.id, file.said)
+            records.update(write.id, state="undone", is_undoing=False, note=file.said)
             if write.backup is None:
-                with database.transaction() as connection:
-                    tags = {numbers[tag] for tag in write.tags}
-                    reopen_unwritten(connection, write.photograph, tags)
+                with database.transaction():
+                    tags = {tag_number(database, tag) for tag in write.tags}
+                    reopen_unwritten(database, write.photograph, tags)
         step("Undoing", len(writes), len(writes))
         if run is not None:
             result.run = run.id
@@ -151,8 +149,6 @@ def undo_in_folder(database: Database, writes: Sequence[PastWrite]) -> Iterator[
     """Yield a function that undoes a write in its file; see `Source.open_undo`."""
     for folder in {path.parent for write in writes if (path := _safe_path(database, write))}:
         remove_scratch(folder)
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
     with ExifTool() as exiftool:
 
         def undo_write(write: PastWrite) -> FileUndone:
@@ -161,7 +157,7 @@ def undo_in_folder(database: Database, writes: Sequence[PastWrite]) -> Iterator[
                 photographs = [write.photograph]
                 if write.backup is None:
                     photographs = photographs_beside(database, undone.file)
-                store_own_change(database, photographs, undone.file, numbers)
+                store_own_change(database, photographs, undone.file)
             return undone
 
         yield undo_write
@@ -184,7 +180,7 @@ def _undo_write(database: Database, write: PastWrite, exiftool: ExifTool) -> Fil
             f"{path}: its photograph changed or moved since the last scan. Scan the folder, then "
             "undo again."
         )
-    Writes(database).mark_missed(write.id)
+    Writes(database).update(write.id, was_missed=True)
     if path.exists():
         raise SidecarError(
             f"{path}: it does not have the mark of run {write.run}, so its tags are somebody "
@@ -239,7 +235,7 @@ class _FileUndo:
             is_unchanged = i + 1 == len(later) or _has_digest(former[i + 1], other.after)
             digest = content_digest(after) if is_unchanged and after is not None else other.after
             modified = write.modified if is_next and i == 0 else other.modified
-            self.writes.update(other.id, before, digest, modified=modified)
+            self.writes.update(other.id, before=before, after=digest, modified=modified)
 
     def _forget_in_photograph(self, later: Sequence[PastWrite]) -> None:
         """Remove this write from the backups of later writes into the photograph."""
@@ -259,7 +255,8 @@ class _FileUndo:
                 after = after if now is None else content_digest(now)
             elif after == changes[i + 1].before_digest:
                 after = backups[i + 1][1]
-            self.writes.update(other.id, before.encode(), after, backup.name)
+            changed = {"before": before.encode(), "after": after, "backup": backup.name}
+            self.writes.update(other.id, **changed)
         if is_next:
             drop_copy(first)
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
-from tagkin.catalogue.columns import damage_error, pack_before, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
+from tagkin.catalogue.columns import damage_error, read_json, sql_text, unpack_before
+from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list
 from tagkin.catalogue.decision_records import IMPLIES
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
+from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.target_paths import check_target_names, target_path
 from tagkin.collection.levels import last_level
 from tagkin.collection.sidecars import Embedded, Written
@@ -31,10 +34,6 @@ NOT_EMBEDDED = raw_suffixes() - {".dng"}
 """Files that get a sidecar, because programs expect one, although exiftool could write into some.
 DNG is made for embedding."""
 
-_COLUMNS = (
-    "id, run, photograph, file, tags, added, before, after, backup, state, note, modified, "
-    "removed_tags, removed, mark"
-)
 # Whether a write went into the photograph, to a server, or into a file beside its current path.
 _IS_BESIDE = (
     "(w.backup IS NOT NULL OR w.file = p.path OR substr(w.file, 1, length(w.file) - 4) = p.path "
@@ -181,7 +180,7 @@ class Writes(Part):
 
     def _keyword_keys(self, photograph: int) -> set[str]:
         query = "SELECT t.key FROM found f JOIN tags t ON t.id = f.tag WHERE f.photograph = ?"
-        return {key for (key,) in self._db.rows(query, (photograph,))}
+        return set(self._db.column(query, (photograph,)))
 
     def pending_removals(self, filters: Filters, *, embed: bool) -> tuple[list[ToWrite], set[str]]:
         """Return rejected tags that sidecars have, by photograph.
@@ -236,106 +235,48 @@ class Writes(Part):
 
         A photograph is too large to keep; exiftool keeps a backup.
         """
-        backup, modified = None, None
+        columns: dict[str, object] = {
+            "run": run,
+            "photograph": photo.photograph,
+            "file": file,
+            "tags": photo.tags if change.added else (),
+            "added": change.added,
+            "after": change.after_digest,
+            "removed_tags": sorted(set(photo.removals.get(file, {}).values())),
+            "removed": change.removed,
+            "mark": change.mark,
+            "state": "planned",
+        }
         if isinstance(change, Written):
-            before, modified = change.before, change.modified
+            columns |= {"before": change.before, "modified": change.modified}
         else:
-            before, backup = change.before_digest.encode(), sql_text(change.backup.name)
-        with self._db.transaction() as connection:
-            cursor = connection.execute(
-                "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, "
-                "modified, removed_tags, removed, mark, state) VALUES (?, ?, CAST(? AS TEXT), ?, "
-                "?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, 'planned')",
-                (
-                    run,
-                    photo.photograph,
-                    sql_text(file),
-                    _as_json(photo.tags if change.added else ()),
-                    _as_json(change.added),
-                    pack_before(before),
-                    bytes.fromhex(change.after_digest),
-                    backup,
-                    modified,
-                    _as_json(sorted(set(photo.removals.get(file, {}).values()))),
-                    _as_json(change.removed),
-                    change.mark,
-                ),
-            )
-        return int(cursor.lastrowid or 0)
+            before, backup = change.before_digest.encode(), change.backup.name
+            columns |= {"before": before, "backup": backup}
+        places = ", ".join(map(_place, columns))
+        return self._db.execute(
+            f"INSERT INTO writes ({', '.join(columns)}) VALUES ({places})", _as_stored(columns)
+        )
 
-    def end(self, number: int, state: str, note: str | None = None) -> None:
-        """Mark a planned write as "done" or "failed"."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET state = ?, note = ? WHERE id = ?", (state, note, number)
-            )
+    def update(self, number: int, **columns: object) -> None:
+        """Change columns of a write, with values as in `PastWrite`.
 
-    def settle(
-        self, number: int, state: str, added: Sequence[tuple[str, str]], note: str | None
-    ) -> None:
-        """Mark a planned write to a server as "done" or "failed", with the tags that it added."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET state = ?, tags = ?, added = ?, note = ? WHERE id = ?",
-                (state, _as_json([tag for tag, _ in added]), _as_json(added), note, number),
-            )
-
-    def mark_undoing(self, number: int, is_undoing: bool) -> None:
-        """Note that an undo is about to change the file, so a scan knows who did if it is killed.
-
-        Also note that it has left the file unchanged after all.
+        Two columns more are for undo: `is_undoing` while it changes the file, so a scan knows who
+        did if it is killed; and `was_missed` if it did not find the file, so the next undo is of
+        an earlier run.
         """
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET is_undoing = ? WHERE id = ?", (is_undoing, number)
-            )
-
-    def mark_undone(self, number: int, note: str | None = None) -> None:
-        """Mark a write as undone."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET state = 'undone', is_undoing = 0, note = ? WHERE id = ?",
-                (note, number),
-            )
-
-    def mark_missed(self, number: int) -> None:
-        """Note that an undo did not find the file, so the next one is of an earlier run."""
-        with self._db.transaction() as connection:
-            connection.execute("UPDATE writes SET was_missed = 1 WHERE id = ?", (number,))
-
-    def update(
-        self,
-        number: int,
-        before: bytes | None,
-        after: str,
-        backup: str | None = None,
-        modified: int | None = None,
-    ) -> None:
-        """Update a write after an earlier one was undone."""
-        with self._db.transaction() as connection:
-            connection.execute(
-                "UPDATE writes SET before = ?, after = ?, backup = CAST(? AS TEXT), modified = ? "
-                "WHERE id = ?",
-                (
-                    pack_before(before),
-                    bytes.fromhex(after),
-                    None if backup is None else sql_text(backup),
-                    modified,
-                    number,
-                ),
-            )
+        changes = ", ".join(f"{name} = {_place(name)}" for name in columns)
+        self._db.execute(
+            f"UPDATE writes SET {changes} WHERE id = :id", {**_as_stored(columns), "id": number}
+        )
 
     def disown(self, undone: PastWrite, later: Sequence[PastWrite]) -> None:
         """Remove the changes of an undone write from the records of later writes."""
-        with self._db.transaction() as connection:
+        with self._db.transaction():
             for write in later:
                 added = [pair for pair in write.added if pair not in undone.removed]
                 removed = [pair for pair in write.removed if pair not in undone.added]
                 if (added, removed) != (list(write.added), list(write.removed)):
-                    connection.execute(
-                        "UPDATE writes SET added = ?, removed = ? WHERE id = ?",
-                        (_as_json(added), _as_json(removed), write.id),
-                    )
+                    self.update(write.id, added=added, removed=removed)
 
     def of_run(self, run: int) -> list[PastWrite]:
         """Return the writes of a run, in the order in which they were planned."""
@@ -344,15 +285,6 @@ class Writes(Part):
     def of_photograph(self, photograph: int) -> list[PastWrite]:
         """Return the writes to the files of a photograph that still apply."""
         return self._select("photograph = ? AND state IN ('planned', 'done')", (photograph,))
-
-    def runs_to_undo(self, runs: Sequence[int]) -> set[int]:
-        """Return the runs that have writes left to undo."""
-        rows = self._db.rows(
-            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM writes "
-            "WHERE run = value AND state IN ('done', 'planned'))",
-            (as_list(runs),),
-        )
-        return {run for (run,) in rows}
 
     def later_than(self, write: PastWrite) -> list[PastWrite]:
         """Return later writes to the same file that still apply."""
@@ -364,18 +296,20 @@ class Writes(Part):
         return self._select("state = 'planned' ORDER BY id", ())
 
     def _select(self, condition: str, values: Sequence[SqlValue]) -> list[PastWrite]:
-        rows = self._db.rows(f"SELECT {_COLUMNS} FROM writes WHERE {condition}", values)
+        query = f"SELECT {', '.join(_COLUMNS)} FROM writes WHERE {condition}"
         try:
-            return [_past_write(row) for row in rows]
+            return [
+                PastWrite(*map(_from_stored, _COLUMNS, row)) for row in self._db.rows(query, values)
+            ]
         except (AttributeError, TypeError, ValueError) as error:
             raise damage_error(str(error)) from error
 
     def parents(self) -> set[str]:
         """Return the parents below which tags were written, such as auto in auto|dog."""
-        rows = self._db.rows(
+        parents = self._db.column(
             "SELECT DISTINCT json_extract(parameters, '$.under') FROM runs WHERE what = 'write'"
         )
-        return {parent for (parent,) in rows if isinstance(parent, str)}
+        return {parent for parent in parents if isinstance(parent, str)}
 
     def path_of(self, write: PastWrite) -> Path:
         """Return the real path of a written file, if no name in the catalogue leads elsewhere.
@@ -385,8 +319,7 @@ class Writes(Part):
         SidecarError
             As in `target_path`, and for a name that no write can have.
         """
-        query = "SELECT path FROM photographs WHERE id = ?"
-        photograph = self._db.value(query, (write.photograph,)) or ""
+        photograph = path_of(self._db, write.photograph) or ""
         try:
             check_target_names(photograph, write.file, write.backup)
         except ValueError as error:
@@ -402,37 +335,11 @@ class Writes(Part):
         It was moved since the last scan, or the drive is not connected, so nobody knows what the
         file holds.
         """
-        path = self._db.value(
-            "SELECT path FROM photographs WHERE id = ? AND gone IS NULL", (write.photograph,)
-        )
+        path = path_of(self._db, write.photograph, exists=True)
         if path is None or os.path.lexists(self._db.absolute(write.file)):
             return None
         photograph = self._db.absolute(path)
         return None if os.path.lexists(photograph) else photograph
-
-
-def _past_write(row: Row) -> PastWrite:
-    id, run, photograph, file, tags, added, before, after, backup, state, note, *more = row
-    modified, removed_tags, removed, mark = more
-    if not isinstance(modified, int | None):
-        raise TypeError(f"a {type(modified).__name__} instead of a time")
-    return PastWrite(
-        id,
-        run,
-        photograph,
-        _check_text(file),
-        _read_texts(tags),
-        _read_pairs(added),
-        unpack_before(before),
-        after.hex(),
-        None if backup is None else _check_text(backup),
-        state,
-        note,
-        modified,
-        _read_texts(removed_tags),
-        _read_pairs(removed),
-        _check_text(mark),
-    )
 
 
 def _as_json(values: Iterable[object]) -> str:
@@ -451,3 +358,32 @@ def _check_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} instead of text")
     return value
+
+
+# How columns store values, and how they are read; other columns need nothing.
+_FORMS: dict[str, tuple[Callable[[Any], SqlValue], Callable[[Any], object]]] = {
+    "file": (sql_text, _check_text),
+    "tags": (_as_json, _read_texts),
+    "added": (_as_json, _read_pairs),
+    "before": (zlib.compress, unpack_before),
+    "after": (bytes.fromhex, bytes.hex),
+    "backup": (sql_text, _check_text),
+    "removed_tags": (_as_json, _read_texts),
+    "removed": (_as_json, _read_pairs),
+}
+_COLUMNS = tuple(column.name for column in fields(PastWrite))
+
+
+def _as_stored(columns: Mapping[str, Any]) -> dict[str, SqlValue]:
+    return {
+        name: _FORMS[name][0](value) if name in _FORMS and value is not None else value
+        for name, value in columns.items()
+    }
+
+
+def _from_stored(name: str, value: Any) -> Any:
+    return _FORMS[name][1](value) if name in _FORMS and value is not None else value
+
+
+def _place(column: str) -> str:
+    return f"CAST(:{column} AS TEXT)" if _FORMS.get(column, ("",))[0] is sql_text else f":{column}"

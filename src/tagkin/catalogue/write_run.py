@@ -11,18 +11,18 @@ import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Self
 
-from tagkin.catalogue.database import Database, Row
+from tagkin.catalogue.database import Database, Row, set_fields
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.seen_lists import FileOwner, seen_tags, store_lists, store_own_change
+from tagkin.catalogue.seen_lists import seen_tags, store_lists, store_own_change
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.source import FileWrite, Source, WriteOptions
-from tagkin.catalogue.tag_records import TagNumbers, check_tag
+from tagkin.catalogue.tag_records import check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import (
     NOT_EMBEDDED,
@@ -118,7 +118,8 @@ def write_tags(
     pending += [photo for photo in half_done if len(writer.plan_files(photo)) > 1]
     if not pending:
         return result
-    with database.run("write", filters.to_dict() | options.to_dict()) as run, writer:
+    chosen = {**options._asdict(), "selection": set_fields(vars(options.selection))}
+    with database.run("write", set_fields(vars(filters) | chosen)) as run, writer:
         result.run = run.id
         for i, photo in enumerate(pending):
             step("Writing tags", i, len(pending))
@@ -222,7 +223,8 @@ class FolderWriter:
         self.naming = Naming(map(database.absolute, paths), options.convention)
         # embeds tags; without it, all tags go into sidecars
         self.exiftool = ExifTool() if options.embed else None
-        self._tidied: set[Path] = set()
+        # removes temporary files of killed writes; no other process writes meanwhile
+        self._tidy = cache(remove_scratch)
 
     def __enter__(self) -> Self:
         if self.exiftool is not None:
@@ -232,11 +234,6 @@ class FolderWriter:
     def __exit__(self, *error: object) -> None:
         if self.exiftool is not None:
             self.exiftool.__exit__(*error)
-
-    @cached_property
-    def _numbers(self) -> TagNumbers:
-        with self.database.transaction() as connection:
-            return TagNumbers(connection)
 
     def plan_files(self, photo: ToWrite) -> list[FileWrite]:
         """Return the files to which tags are added, or from which tags are removed."""
@@ -320,7 +317,7 @@ class FolderWriter:
             raise
         for record, file in zip(records, files, strict=True):
             record.end("done")
-            store_own_change(self.database, [photo.photograph], file.file, self._numbers)
+            store_own_change(self.database, [photo.photograph], file.file)
         return files
 
     def _write_file(self, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
@@ -373,38 +370,25 @@ class FolderWriter:
             )
         return path
 
-    def _tidy(self, folder: Path) -> None:
-        """Remove temporary files of killed writes; no other process writes meanwhile."""
-        if folder not in self._tidied:
-            self._tidied.add(folder)
-            remove_scratch(folder)
-
     def _look_again(self, run: int, photo: ToWrite) -> None:
         """Merge the lists of a photograph, because other programs may have changed them."""
         file = self.database.absolute(photo.path)
         files = [file, *map(str, self.naming.raw_files(file))]
         with suppress(UnreadableImage):
             lists = read_lists(files, Writes(self.database).parents())
-            with self.database.transaction() as connection:
-                query = "SELECT content FROM photographs WHERE id = ?"
-                (content,) = connection.execute(query, (photo.photograph,)).fetchone()
-                owner = FileOwner(photo.photograph, content)
-                tag_file = self.database.settings.get("tag_file")
-                store_lists(
-                    connection, self._numbers, run, owner, lists, lambda f: not f or f != tag_file
-                )
+            with self.database.transaction():
+                store_lists(self.database, run, photo.photograph, lists)
 
     def _known_tags(self, photograph: int) -> list[str]:
         """Return the tags in the files of a photograph that were not rejected."""
-        rejected = self.database.rows(
+        rejected = self.database.column(
             "SELECT t.name FROM photographs p JOIN decisions d ON d.content = p.content "
             "JOIN tags t ON coalesce(t.same_as, t.id) = d.tag "
             "WHERE p.id = ? AND d.holds AND d.verdict = -1",
             (photograph,),
         )
-        names = {name for (name,) in rejected}
         spellings = seen_tags(self.database, photograph).spellings
-        return [word for tag, word in spellings.items() if tag not in names]
+        return [word for tag, word in spellings.items() if tag not in rejected]
 
 
 @dataclass
@@ -445,7 +429,7 @@ class _FileRecord:
     def end(self, state: str, note: str | None = None) -> None:
         """Mark the planned write, if there is one."""
         if self.number is not None:
-            Writes(self.database).end(self.number, state, note)
+            Writes(self.database).update(self.number, state=state, note=note)
             self.number = None
 
 

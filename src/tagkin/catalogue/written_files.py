@@ -10,7 +10,6 @@ catalogue knows.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -18,8 +17,8 @@ from pathlib import Path
 
 from tagkin.catalogue.columns import sql_text, unpack_before
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.seen_lists import store_own_change
-from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.collection.sidecars import (
@@ -56,8 +55,7 @@ def find_written(database: Database, write: PastWrite) -> str | None:
         If a link or a name in the catalogue leads elsewhere.
     """
     Writes(database).path_of(write)
-    path = database.value("SELECT path FROM photographs WHERE id = ?", (write.photograph,))
-    beside = list(_files_beside(path, write.file))
+    beside = list(_files_beside(path_of(database, write.photograph) or "", write.file))
     if not write.has_mark:
         files = [file for file in beside if os.path.lexists(database.absolute(file))]
         return files[0] if files and is_in_place(database, write.photograph) else None
@@ -100,9 +98,7 @@ def find_backup(path: Path, recorded: Path, digest: str) -> Path:
 
 def is_in_place(database: Database, photograph: int) -> bool:
     """Whether a photograph is at its path, with the content of the last scan or write."""
-    path = database.value(
-        "SELECT path FROM photographs WHERE id = ? AND gone IS NULL", (photograph,)
-    )
+    path = path_of(database, photograph, exists=True)
     if path is None:
         return False
     return _digest(target_path(database, path)) in known_digests(database, photograph)
@@ -118,23 +114,21 @@ def known_digests(database: Database, photograph: int) -> set[str]:
         "SELECT after, before FROM writes WHERE photograph = ? AND backup IS NOT NULL",
         (photograph,),
     )
-    before = {(unpack_before(packed) or b"").decode("latin-1") for _, packed in written}
+    before = {unpack_before(packed).decode("latin-1") for _, packed in written}
     return before | {digest.hex() for (digest, *_) in [*scanned, *written]}
 
 
-def photographs_written_into(connection: sqlite3.Connection) -> dict[str, int]:
+def photographs_written_into(database: Database) -> dict[str, int]:
     """Return photographs with embedded tags, by their digests before and after writing."""
-    rows = connection.execute(
+    rows = database.rows(
         "SELECT photograph, before, after FROM writes "
         "WHERE backup IS NOT NULL AND state IN ('done', 'undone') ORDER BY id"
-    ).fetchall()
-    digests = {(unpack_before(before) or b"").decode("latin-1"): id for id, before, _ in rows}
+    )
+    digests = {unpack_before(before).decode("latin-1"): id for id, before, _ in rows}
     return digests | {after.hex(): id for id, _, after in rows}
 
 
-def follow_writes(
-    database: Database, connection: sqlite3.Connection, photograph: int, path: str
-) -> None:
+def follow_writes(database: Database, photograph: int, path: str) -> None:
     """Update the write records of a photograph that moved to a path with its sidecars."""
     for write in Writes(database).of_photograph(photograph):
         if write.backup is not None:
@@ -143,10 +137,7 @@ def follow_writes(
             whole = Path(database.absolute(file))
             is_only_one = not os.path.lexists(database.absolute(write.file))
             if has_write(whole, write) or (not write.has_mark and is_only_one and whole.exists()):
-                connection.execute(
-                    "UPDATE writes SET file = CAST(? AS TEXT) WHERE id = ?",
-                    (sql_text(file), write.id),
-                )
+                Writes(database).update(write.id, file=file)
                 break
 
 
@@ -199,15 +190,13 @@ def finish_writes(database: Database) -> int:
         remove_scratch(folder)
     if not unfinished:
         return 0
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
     for write, path in unfinished:
         if _was_done(write, path):
-            writes.end(write.id, "done", "its run was killed after this")
-            store_own_change(database, [write.photograph], write.file, numbers)
+            writes.update(write.id, state="done", note="its run was killed after this")
+            store_own_change(database, [write.photograph], write.file)
         else:
             _drop_backup(write, path)
-            writes.end(write.id, "failed", "its run was killed before this")
+            writes.update(write.id, state="failed", note="its run was killed before this")
     return len(unfinished)
 
 

@@ -255,8 +255,8 @@ def facets_answer(
 def _choices(catalogue: Catalogue, facets: Facets, name: str) -> list[tuple[str, str, int]]:
     """Return values, texts and counts of a filter."""
     if name == "tag":
-        return [(str(number), shown(tag), n) for number, tag, n in facets.tag]
-    counts = getattr(facets, name)
+        return [(str(number), shown(tag), n) for number, tag, n in facets.tags]
+    counts = facets.counts[name]
     if name == "run":
         runs = {str(run.id): run for run in catalogue.runs.history(300)}
         return [

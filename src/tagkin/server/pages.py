@@ -46,7 +46,6 @@ _N_SIMILAR = 20_000  # nearest photographs that are compared with filters
 _N_TAGS, _N_RUNS = 300, 30
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags
-_UNDOABLE = ("accept", "reject", "review", "finish", "incomplete")
 _N_WRITES = 5  # past runs that the write page lists
 N_PICTURES = 4  # made or read at the same time, so other answers need not wait
 
@@ -220,7 +219,7 @@ def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
 def _runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, object]]:
     """Return runs with their results, and whether a page can undo them."""
     numbers = [run.id for run in runs]
-    undoable = catalogue.writes.runs_to_undo(numbers) | catalogue.runs.list_standing_edits(numbers)
+    undoable = catalogue.runs.list_undoable(numbers)
     decided = catalogue.runs.count_decisions(numbers)
     return [
         {
@@ -229,7 +228,7 @@ def _runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str
             "started_at": run.started_at,
             "said": _describe(catalogue, run, decided.get(run.id)),
             "undone_by": run.undone_by,
-            "can_undo": run.id in undoable or (run.what in _UNDOABLE and run.undone_by is None),
+            "can_undo": run.id in undoable,
         }
         for run in runs
     ]
