@@ -1,11 +1,11 @@
 """Run benchmarks and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
 Sections are space, search, transfer, tags, learning, commands, features, threads, scale,
-distributed, catalogue, review, scrolling and pipeline; the default is all of them, two hours
-on two cores. For the table of processors alone, there are `limits` and `peers`, parts of space, and
-`jpegs`, all of features. Other sections of the page do not change, and each is written when it is
-measured. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from
-`benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
+distributed, catalogue, review and scrolling; the default is all of them, two hours on two cores.
+For the table of processors alone, there are `limits` and `peers`, parts of space, and `jpegs`, all
+of features. Other sections of the page do not change, and each is written when it is measured.
+``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from `benchmarks.gpu`, which
+needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
 `benchmarks.distributed`.
 """
 
@@ -59,7 +59,6 @@ SECTIONS = {
     "catalogue": lambda: {"catalogue": run_json("-m", "benchmarks.catalogue")},
     "review": lambda: {"review": run_json("-m", "benchmarks.review")},
     "scrolling": lambda: {"scrolling": run_json("-m", "benchmarks.scrolling")},
-    "pipeline": lambda: {"pipeline": run_json("-m", "benchmarks.pipeline")},
 }
 PARTS = {
     "limits": ("space", limits),
@@ -76,7 +75,6 @@ ELSEWHERE = (
     "catalogue",
     "review",
     "scrolling",
-    "pipeline",
 )
 
 

@@ -12,7 +12,6 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 import torch
 
 from benchmarks.process import environment, say
-from tagkin import SemanticSpace, matmul_precision, memory_budget
+from tagkin import SemanticSpace, memory_budget
 from tagkin.arrays import to_numpy
 from tagkin.kernels import ArcCosine
 from tagkin.neighbors import ExactNeighbors, nearest, recall
@@ -35,7 +34,6 @@ from tagkin.transfer import (
 
 REPEATS = 5
 N_LABELS = 81
-PRECISIONS = ("float32", "tf32")
 
 
 # --- tools -------------------------------------------------------------------------------
@@ -99,17 +97,6 @@ def cosines(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.cosine_similarity(A.double(), B.double(), dim=1)
 
 
-def aligned(A: torch.Tensor, B: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """A, rotated to match B as well as possible (orthogonal Procrustes), and B, in float64.
-
-    If correlations are nearly equal, the axes of two fits may be rotated against each other.
-    That does not change cosines between images, nor their neighbours.
-    """
-    A, B = A.double(), B.double()
-    U, _, V = torch.linalg.svd(A.T @ B)
-    return A @ (U @ V), B
-
-
 def same_neighbors(found: Any, expected: Any) -> float:
     """Share of identical neighbours at the same rank."""
     return float((found.indices.cpu() == torch.as_tensor(expected.indices).cpu()).double().mean())
@@ -129,9 +116,6 @@ def kernel_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
     bench.wait()
     result: dict[str, Any] = {"first_call_seconds": time.perf_counter() - start}
     result["largest_error"] = float(np.abs(to_numpy(found) - expected).max())
-    with matmul_precision("tf32"):
-        found = ArcCosine()(X, S)
-    result["largest_error_tf32"] = float(np.abs(to_numpy(found) - expected).max())
     S[7] = 0
     result["zero_vector_is_zero"] = bool((ArcCosine()(X, S)[:, 7] == 0).all())
     return result
@@ -175,9 +159,6 @@ def neighbors_agree(bench: DeviceBenchmark) -> dict[str, Any]:
             there = nearest(X[:2000], X, k, metric=metric)
             here = nearest(X[:2000].cpu().numpy(), X.cpu().numpy(), k, metric=metric)
             result[f"{metric}_{k}"] = same_neighbors(there, here)
-            with matmul_precision("tf32"):
-                again = nearest(X[:2000], X, k, metric=metric)
-            result[f"{metric}_{k}_unchanged_by_tf32"] = bool((again.indices == there.indices).all())
     return result
 
 
@@ -190,7 +171,6 @@ def methods() -> dict[str, Any]:
         "TagProp distance": TagProp(100, weights="distance"),
         "TwoPassKNN": TwoPassKNN(3),
         "TwoPassKNN authors": TwoPassKNN(3, form="authors", decay=5.0),
-        "TwoPassKNN metric": TwoPassKNN(3, metric_learning=True, random_state=0),
         "LinearSVM": LinearSVM(),
         "RidgeTransfer": RidgeTransfer(),
     }
@@ -240,11 +220,8 @@ def gemm(bench: DeviceBenchmark) -> dict[str, Any]:
     """The device's rate of plain matrix products, in TFLOP/s."""
     n = bench.size(16_384, 512)
     A = torch.rand((n, n), device=bench.device)
-    rates = {}
-    for precision in PRECISIONS:
-        with matmul_precision(precision):
-            times = bench.seconds(lambda: A @ A.T)  # as kernel columns are made
-        rates[precision] = 2 * n**3 / statistics.median(times) / 1e12
+    times = bench.seconds(lambda: A @ A.T)  # as kernel columns are made
+    rates = {"float32": 2 * n**3 / statistics.median(times) / 1e12}
     wide = A[: n // 2, : n // 2].double()
     times = bench.seconds(lambda: wide @ wide.T)
     rates["float64"] = 2 * (n // 2) ** 3 / statistics.median(times) / 1e12
@@ -252,70 +229,19 @@ def gemm(bench: DeviceBenchmark) -> dict[str, Any]:
 
 
 def fits(bench: DeviceBenchmark, n: int, d: int, r: int) -> dict[str, Any]:
-    """Seconds of a fit, by precision and selection; embeddings in TF32 against float32."""
+    """Seconds of a fit, by selection."""
     X, Y = bench.features(n, d)
     result: dict[str, Any] = {"images": n, "features": d, "landmarks": r}
-    embeddings = {}
     for selection in ("uniform", "rpcholesky"):
-        for precision in PRECISIONS:
-            model = SemanticSpace(n_landmarks=r, selection=selection, random_state=0)
-            with matmul_precision(precision):
-                times = bench.seconds(partial(model.fit, X, Y), 3)
-                embeddings[selection, precision] = model.transform(X[:20_000])
-            result[f"{selection}_{precision}"] = {
-                "median": statistics.median(times),
-                "all": times,
-                "peak_bytes": bench.peak(),
-            }
-            say(f"fit {n:,}×{d}, r={r:,}, {selection}, {precision}: {min(times):.3f} s")
-    found = cosines(*aligned(embeddings["uniform", "float32"], embeddings["uniform", "tf32"]))
-    result["tf32_cosine_least"] = float(found.min())
-    result["tf32_cosine_mean"] = float(found.mean())
+        model = SemanticSpace(n_landmarks=r, selection=selection, random_state=0)
+        times = bench.seconds(partial(model.fit, X, Y), 3)
+        result[selection] = {
+            "median": statistics.median(times),
+            "all": times,
+            "peak_bytes": bench.peak(),
+        }
+        say(f"fit {n:,}×{d}, r={r:,}, {selection}: {min(times):.3f} s")
     return result
-
-
-WORK = {  # what names of a device's functions contain
-    "factors": ("getrf", "potrf", "trsm", "syrk", "f64f64"),
-    "products": ("gemm",),
-    "kernel": ("_order2",),
-    "passes": ("",),
-}
-
-
-def profile(bench: DeviceBenchmark, n: int, d: int, r: int) -> dict[str, Any]:
-    """The longest operations of a fit in TF32, on the device and on the CPU.
-
-    Also `seconds` of a fit and, of the time that the device is busy, the milliseconds that each
-    of `WORK` takes.
-    """
-    from torch.profiler import ProfilerActivity
-    from torch.profiler import profile as record
-
-    X, Y = bench.features(n, d)
-    model = SemanticSpace(n_landmarks=r, selection="uniform", random_state=0)
-    activities = [ProfilerActivity.CPU]
-    if bench.device == "cuda":
-        activities.append(ProfilerActivity.CUDA)
-    with matmul_precision("tf32"):
-        seconds = statistics.median(bench.seconds(partial(model.fit, X, Y)))
-        with record(activities=activities) as recorded:
-            model.fit(X, Y)
-            bench.wait()
-    events = recorded.key_averages()
-    work = dict.fromkeys(WORK, 0.0)
-    for event in events:
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            kind = next(k for k, names in WORK.items() if any(name in event.key for name in names))
-            work[kind] += event.self_device_time_total / 1000
-    tables: dict[str, Any] = {"images": n, "features": d, "landmarks": r}
-    tables |= {"seconds": seconds, "busy_ms": work}
-    for side in ("device", "cpu"):
-        name = f"self_{side}_time_total"
-        ranked = sorted(events, key=attrgetter(name), reverse=True)[:15]
-        tables[side] = [
-            {"name": e.key[:80], "ms": getattr(e, name) / 1000, "calls": e.count} for e in ranked
-        ]
-    return tables
 
 
 def projection(bench: DeviceBenchmark) -> dict[str, Any]:
@@ -331,12 +257,9 @@ def projection(bench: DeviceBenchmark) -> dict[str, Any]:
         for part in X.split(65_536):
             part @ S @ W
 
-    for precision in PRECISIONS:
-        with matmul_precision(precision):
-            taken = statistics.median(bench.seconds(lambda: model.transform(X), 3))
-            limit = statistics.median(bench.seconds(plain, 3))
-        result[precision] = {"seconds": taken, "products": limit, "share_of_rate": limit / taken}
-    return result
+    taken = statistics.median(bench.seconds(lambda: model.transform(X), 3))
+    limit = statistics.median(bench.seconds(plain, 3))
+    return result | {"seconds": taken, "products": limit, "share_of_rate": limit / taken}
 
 
 def searching(bench: DeviceBenchmark) -> dict[str, Any]:
@@ -401,7 +324,6 @@ def sections(bench: DeviceBenchmark) -> dict[str, Callable[[], dict[str, Any]]]:
         "search": lambda: searching(bench),
         "projection": lambda: projection(bench),
         "label_transfer": lambda: label_transfer(bench),
-        "profile_of_a_fit": lambda: profile(bench, *million),
     }
 
 

@@ -13,11 +13,10 @@ import numpy as np
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from benchmarks import cost_model
 from benchmarks.against_peers import DOUBLE, PEERS
 from benchmarks.process import ROOT
 from benchmarks.report_catalogue import catalogue_section
-from benchmarks.report_features import features_section, pipeline_section
+from benchmarks.report_features import features_section
 from benchmarks.report_kinds import LIMITS, kinds_section
 from benchmarks.report_review import review_section, scrolling_section
 from benchmarks.report_scale import distributed_section, gpu_section, scale_section
@@ -42,7 +41,6 @@ def page(results: dict[str, Any]) -> str:
         learning_section(results.get("learning")),
         commands_section(results.get("commands")),
         features_section(results.get("features"), results.get("kinds", {})),
-        pipeline_section(results.get("pipeline")),
         threads_section(results.get("threads")),
         scale_section(results.get("scale")),
         distributed_section(results.get("distributed")),
@@ -312,7 +310,6 @@ def write(results: dict[str, Any]) -> None:
     (DOCS / "benchmarks.json").write_text(json.dumps(results, indent=1) + "\n")
     draw_growth(results["growth"], DOCS / "images" / "benchmarks-growth.svg")
     (DOCS / "benchmarks.md").write_text(page(results))
-    cost_model.PAGE.write_text(cost_model.page_with(cost_model.PAGE.read_text(), results))
 
 
 if __name__ == "__main__":

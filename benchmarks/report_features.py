@@ -94,7 +94,7 @@ def _steps(kinds: dict[str, dict[str, Any]]) -> str:
 *Limit* is the share of the upper bound that `extract` could reach if only decoding and the network
 took time; the target is {100 * TARGET:.0f} %. The limit is the Huffman code of a large JPEG, which
 must be decoded completely at any size, as the time at 1/8 shows. Pillow, OpenCV, libvips and
-simplejpeg all use libjpeg-turbo. These files have no preview.
+simplejpeg all use libjpeg-turbo.
 
 """
 
@@ -102,28 +102,3 @@ simplejpeg all use libjpeg-turbo. These files have no preview.
 def bound(row: dict[str, Any]) -> float:
     """The share of the network's own rate that decoding leaves, on the same cores."""
     return row["of_upper_bound"] / row["of_network_and_decoding"]
-
-
-def pipeline_section(results: dict[str, Any] | None) -> str:
-    """Full decodes against the previews of cameras, as `benchmarks.pipeline` measures them."""
-    if results is None:  # not measured yet
-        return ""
-    cases = {"full decode": results["full"], "**preview**": results["previews"]}
-    rows = [
-        [
-            name,
-            results["backbone"],
-            f"{row['milliseconds']:.0f} ms",
-            f"{row['cpu_milliseconds']:.0f} ms",
-            f"{results['full']['cpu_milliseconds'] / row['cpu_milliseconds']:.1f}×",
-        ]
-        for name, row in cases.items()
-    ]
-    header = ["", "network", "per file", "CPU per file", "full decode's CPU"]
-    return f"""## Previews of cameras
-
-Files to features for {results["files"]:,} JPEGs of 12 megapixels with a preview of 640 × 480, as
-cameras write them, {results["bytes"] / 1024:,.0f} KiB each. [Photographs](photographs.md) says when
-tagkin reads the preview.
-
-{table(header, rows)}"""

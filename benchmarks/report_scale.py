@@ -21,18 +21,13 @@ def gpu_section(found: dict[str, Any] | None) -> str:
     for sizes in (paper, million):
         of = f"{sizes['images']:,} × {sizes['features']:,}, {sizes['landmarks']:,} landmarks"
         for selection, words in (("uniform", "uniform"), ("rpcholesky", "by random pivots")):
-            medians = (
-                sizes[f"{selection}_{precision}"]["median"] for precision in ("float32", "tf32")
-            )
-            rows.append([f"fit, {of} {words}", *(f"{seconds:.3f} s" for seconds in medians)])
+            rows.append([f"fit, {of} {words}", f"{sizes[selection]['median']:.3f} s"])
     projection = found["projection"]
     rows.append(
         [
             f"projecting {projection['images']:,} × {projection['features']:,}",
-            *(
-                f"{row['seconds']:.3f} s, {100 * row['share_of_rate']:.0f} % of plain products"
-                for row in (projection["float32"], projection["tf32"])
-            ),
+            f"{projection['seconds']:.3f} s, {100 * projection['share_of_rate']:.0f} % of plain "
+            "products",
         ]
     )
     rows.append(
@@ -40,7 +35,6 @@ def gpu_section(found: dict[str, Any] | None) -> str:
             f"exact neighbours, {search['queries']:,} queries, {search['points']:,} points, 81 "
             f"dimensions, k = {search['k']}",
             f"{search['median']:.1f} s",
-            "",
         ]
     )
     methods = table(
@@ -68,42 +62,21 @@ def gpu_section(found: dict[str, Any] | None) -> str:
     return f"""## GPU
 
 Measured on an {found["device"]} with torch {found["torch"]}; data on the GPU, medians over repeats.
-Plain matrix products run at {rates["float32"]:.0f} TFLOP/s in float32 and {rates["tf32"]:.0f} in
-TF32. To repeat it, run `python -m benchmarks.gpu OUT.json` on a machine with a GPU, and then
-`python -m benchmarks gpu=OUT.json`.
+Plain matrix products run at {rates["float32"]:.0f} TFLOP/s in float32. To repeat it, run `python -m
+benchmarks.gpu OUT.json` on a machine with a GPU, and then `python -m benchmarks gpu=OUT.json`.
 
-{table(["", "float32", "TF32"], rows)}
+{table(["", "time"], rows)}
 
-{_what_bounds(found["profile_of_a_fit"], rates["tf32"])}
-
-Compared with the CPU, kernel values differ by at most {kernel["largest_error"]:.0e}
-({kernel["largest_error_tf32"]:.0e} in TF32). The smallest cosine between embeddings is 1 −
-{_less_than_one(agrees["float64_least_cosine"])} in float64 and 1 −
-{_less_than_one(agrees["float32_least_cosine"])} in float32. Embeddings from a fit in TF32 are
-rotated to those of float32. Their mean cosine is {paper["tf32_cosine_mean"]:.4f} (smallest
-{paper["tf32_cosine_least"]:.3f}) with {paper["images"]:,} images, and
-{million["tf32_cosine_mean"]:.3f} with {million["images"]:,}. The few that differ much are near the
-origin. On GPU and CPU, {100 * found["neighbors_agree"]["cosine_200"]:.2f} % of the 200 nearest
+Compared with the CPU, kernel values differ by at most {kernel["largest_error"]:.0e}. The smallest
+cosine between embeddings is 1 − {_less_than_one(agrees["float64_least_cosine"])} in float64 and 1 −
+{_less_than_one(agrees["float32_least_cosine"])} in float32. On GPU and CPU,
+{100 * found["neighbors_agree"]["cosine_200"]:.2f} % of the 200 nearest
 neighbours have the same rank; the others are at equal distances up to rounding.
 
 The next table is about label transfer. Differences are between scores on GPU and CPU, for 1,000
 images and 4,000 training images, as a fraction of the largest score.
 
 {methods}"""
-
-
-def _what_bounds(profile: dict[str, Any], rate: float) -> str:
-    """Describe the time of a fit, given the rate of plain products in TFLOP/s."""
-    n, d, r = (profile[name] for name in ("images", "features", "landmarks"))
-    operations = n * (2 * d * r + r * r) / 1e12
-    work, milliseconds = profile["busy_ms"], 1000 * profile["seconds"]
-    waiting = max(0.0, milliseconds - sum(work.values()))
-    return f"""Products limit the fit of {n:,} images in TF32: the kernel columns and the lower
-triangle of their Gram matrix need 2Ndr + Nr² = {operations:.1f}·10¹² operations, which take
-{1000 * operations / rate:.0f} ms at the rate of plain products. A profiled fit takes
-{milliseconds:.0f} ms: {work["products"]:.0f} ms for products, {work["kernel"]:.0f} for the kernel,
-{work["factors"]:.0f} for factors and solutions in float64, {work["passes"]:.0f} for norms and sums,
-and {waiting:.0f} of waiting for the CPU."""
 
 
 def _less_than_one(cosine: float) -> str:

@@ -42,7 +42,7 @@ MODES: dict[str, tuple[str, list[str], str]] = {
     "closer": ("/photographs/{content}", ["z", "k"], "#closer figure:nth-child(2) img"),
     "search": ("/search?words=sunset+over+water", [], "main img"),
     "write": ("/write", [], "#write"),
-    "overview": ("/overview", [], "#map canvas"),
+    "overview": ("/overview", [], "#map .dot"),
 }
 
 # those that are in the window have arrived; others are fetched when they are scrolled to

@@ -24,7 +24,7 @@ from tagkin.annotator.naming import confidences_by_name
 from tagkin.evaluation import mean_average_precision
 from tagkin.features import FeatureCache, default_cache_folder, extract, get_backbone
 from tagkin.labels import Vocabulary
-from tagkin.tag_meanings import CaptionEncoder, TextPrior
+from tagkin.tag_meanings import CaptionEncoder, NamePrior
 
 __all__ = ["main"]
 
@@ -48,7 +48,7 @@ class Task:
     labels: list[str]
     train: np.ndarray
     test: np.ndarray
-    prior: TextPrior | None
+    prior: NamePrior | None
 
 
 def data_folder() -> Path:
@@ -65,7 +65,7 @@ def load_task(name: str) -> Task:
         features = _photographs(data.files)
     test = np.sort(np.random.default_rng(0).permutation(data.test)[: N_TEST[name]])
     Y = scipy.sparse.csr_array(data.labels)
-    prior = None if name == "coco" else TextPrior(CaptionEncoder())
+    prior = None if name == "coco" else NamePrior(CaptionEncoder())
     return Task(name, features, Y, list(data.label_names), data.train, test, prior)
 
 

@@ -37,7 +37,7 @@ OTHER_FORMS: dict[str, list[BaseEstimator]] = {
     "TagDenoiser": [TagDenoiser(), TagDenoiser(n_neighbors=3, blend=1.0)],
     "TagProp": [TagProp(), TagProp(n_neighbors=3, weights="distance", sigmoids=False)],
     "TagRelevance": [TagRelevance(n_neighbors=5)],
-    "TwoPassKNN": [TwoPassKNN(), TwoPassKNN(form="authors", metric_learning=True, random_state=0)],
+    "TwoPassKNN": [TwoPassKNN(), TwoPassKNN(form="authors")],
 }
 
 # What these share with others; they are not used by themselves.

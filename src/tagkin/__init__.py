@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tagkin.annotator import FeatureAnnotator as FeatureAnnotator
     from tagkin.annotator import audit_labels as audit_labels
     from tagkin.annotator import suggestion_columns as suggestion_columns
-    from tagkin.arrays import matmul_precision as matmul_precision
     from tagkin.arrays import memory_budget as memory_budget
     from tagkin.calibration import LabelCalibrator as LabelCalibrator
     from tagkin.denoising import TagDenoiser as TagDenoiser
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from tagkin.transfer import TagProp as TagProp
     from tagkin.transfer import TagRelevance as TagRelevance
     from tagkin.transfer import TwoPassKNN as TwoPassKNN
-    from tagkin.transfer import explain as explain
-    from tagkin.transfer import suggest as suggest
 
 
 # Loaded at first use: importing scikit-learn and SciPy takes over a second.
@@ -53,13 +50,10 @@ _HOMES = {
     "Vocabulary": "tagkin.labels",
     "audit_labels": "tagkin.annotator",
     "evaluate": "tagkin.evaluation",
-    "explain": "tagkin.transfer",
     "grid_search": "tagkin.model_selection",
     "load": "tagkin.storage",
-    "matmul_precision": "tagkin.arrays",
     "memory_budget": "tagkin.arrays",
     "save": "tagkin.storage",
-    "suggest": "tagkin.transfer",
     "suggestion_columns": "tagkin.annotator",
 }
 

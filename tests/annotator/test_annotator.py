@@ -217,18 +217,14 @@ def test_similar_photographs(fitted, synthetic):
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-@pytest.mark.parametrize("learned", [False, True])
-def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, metric, learned):
-    method = tagkin.TwoPassKNN(2, metric=metric, metric_learning=learned, random_state=0)
+def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, metric):
+    method = tagkin.TwoPassKNN(2, metric=metric)
     annotator = Annotator(method=method).fit(seen(synthetic.X[:100]), synthetic.tags[:100])
     places = annotator.space_.transform(synthetic.X[:100]).astype(np.float64)
     if metric == "cosine":
         places /= np.linalg.norm(places, axis=1, keepdims=True)
-    if learned:
-        places *= np.sqrt(annotator.method_.dimension_weights)
     distances = np.linalg.norm(places[:5, None] - places, axis=2)
-    by_cosine = metric == "cosine" and not learned
-    expected = 1 - distances**2 / 2 if by_cosine else 1 / (1 + distances)
+    expected = 1 - distances**2 / 2 if metric == "cosine" else 1 / (1 + distances)
     for i, near in enumerate(annotator.similar(seen(synthetic.X[:5]), 4)):
         order = np.argsort(-expected[i], kind="stable")
         assert [row_of(neighbor.file) for neighbor in near] == order[order != i][:4].tolist()

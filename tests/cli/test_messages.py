@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from tagkin.annotator import Kin
 from tagkin.cli.output import json_line
 from tagkin.cli.tables import kin_text
 
@@ -73,5 +72,4 @@ def test_json_escapes_what_controls_a_terminal():
 
 
 def test_kin_of_no_weight_are_not_shown():
-    kin = [Kin("/a.jpg", 0.6, ()), Kin("/b.jpg", 0.004, ())]
-    assert kin_text(kin) == "/a.jpg (60 %)"
+    assert kin_text([("/a.jpg", 0.6), ("/b.jpg", 0.004)]) == "/a.jpg (60 %)"

@@ -193,7 +193,7 @@ def test_another_database_is_not_a_catalogue(tmp_path, photos, make: Make):
         read_tags(path)
     path.unlink()
     change(path, "CREATE TABLE Tags (id, pid, name)")
-    with pytest.raises(InvalidInput, match="it has no table"):
+    with pytest.raises(InvalidInput, match=r"not a catalogue of .* \(no such table"):
         read_tags(path)
     path.unlink()
     with pytest.raises(StorageError, match="cannot be read: No such file"):
@@ -271,12 +271,12 @@ def test_photographs_that_are_gone_are_named_only_in_searched_folders(tmp_path, 
         ("UPDATE Albums SET relativePath = printf('%.5000c', '/') WHERE id = 1", "a path has more"),
         ("UPDATE Albums SET albumRoot = 0.5", r"finds .*a fraction"),
         ("UPDATE AlbumRoots SET identifier = x'00'", r"finds .*bytes"),
-        ("ALTER TABLE Images RENAME COLUMN status TO state", "Images has no column status"),
+        ("ALTER TABLE Images RENAME COLUMN status TO state", "no such column: i.status"),
         (
             "ALTER TABLE Tags RENAME TO Old; CREATE VIEW Tags AS WITH RECURSIVE "
             "n AS (SELECT 1 AS id UNION ALL SELECT id + 1 FROM n) "
             "SELECT id, 0 AS pid, 'x' AS name FROM n",
-            "it has no table Tags",
+            "more than 1,000,000 tags",
         ),
         ("UPDATE Tags SET name = randomblob(17000000) WHERE name = 'dog'", "too big"),
     ],

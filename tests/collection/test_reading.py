@@ -89,42 +89,21 @@ def test_names_as_other_systems_write_them_are_found(folder, tmp_path):
     assert sorted(tag for row in collection.tags for tag in row) == ["x", "y", "z"]
 
 
-def test_metadata_in_the_folder_is_found(folder):
-    jsonl(folder / "metadata.jsonl", [("a.jpg", ["x"])])
-    assert by_name(read_collection([folder, folder]))["a.jpg"] == ["x"]
-    collection = read_collection([folder])
-    assert by_name(collection)["a.jpg"] == ["x"]
-    assert collection.source.endswith("metadata.jsonl")
-    (folder / "metadata.csv").write_text("file_name,tags\na.jpg,x\n")
-    with pytest.raises(InvalidInput, match="several tag files"):
-        read_collection([folder])
-
-
-def test_where_tags_are_read_from_can_be_said(folder):
-    jsonl(folder / "metadata.jsonl", [("a.jpg", ["x"]), ("b.png", ["y"]), ("gone.jpg", [])])
+def test_tags_of_a_file_come_before_the_keywords_in_photographs(folder):
+    path = jsonl(folder / "metadata.jsonl", [("a.jpg", ["x"]), ("b.png", ["y"]), ("gone.jpg", [])])
     (folder / "a.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li><rdf:li>x</rdf:li>"))
-    path = folder / "metadata.jsonl"
-    for tags, kind, expected in (
-        (None, "file", {"a.jpg": ["x"], "b.png": ["y"], "c.jpg": []}),
-        (path, "file", {"a.jpg": ["x"], "b.png": ["y"], "c.jpg": []}),
-        ("embedded", "embedded", {"a.jpg": ["sea", "x"], "b.png": [], "c.jpg": []}),
-        ("both", "both", {"a.jpg": ["x", "sea"], "b.png": ["y"], "c.jpg": []}),
-        (Path("none"), "none", {"a.jpg": [], "b.png": [], "c.jpg": []}),
-    ):
-        collection = read_collection([folder], tags)
-        assert by_name(collection) == expected, tags
-        assert collection.tags_from == collection.tagged().tags_from == kind
-        assert collection.tag_file == (str(path) if kind in ("file", "both") else "")
-        assert list(collection.absent) == (["gone.jpg"] if kind in ("file", "both") else [])
-    path.unlink()
-    with pytest.raises(InvalidInput, match=r'No metadata\.jsonl or .* with tags="embedded"'):
-        read_collection([folder], "both")
+    collection = read_collection([folder], path)
+    assert by_name(collection) == {"a.jpg": ["x", "sea"], "b.png": ["y"], "c.jpg": []}
+    assert collection.absent == ["gone.jpg"]
+    collection = read_collection([folder])
+    assert by_name(collection) == {"a.jpg": ["sea", "x"], "b.png": [], "c.jpg": []}
+    assert collection.absent == []
 
 
 def test_what_exiftool_wrote_one_folder_up_is_found(folder):
     table = folder / "metadata.csv"
     table.write_text("SourceFile,Keywords\nphotos/a.jpg,sea\nphotos/trip/c.jpg,\n./b.png,boat\n")
-    collection = read_collection([folder])
+    collection = read_collection([folder], table)
     assert by_name(collection) == {"a.jpg": ["sea"], "b.png": ["boat"], "c.jpg": []}
     assert not collection.absent
 
@@ -132,14 +111,11 @@ def test_what_exiftool_wrote_one_folder_up_is_found(folder):
 @pytest.mark.parametrize(
     "content", ["id,size\n1,2\n", "SourceFile,FileName\na.jpg,a.jpg\n", "", "file_name,tags\n"]
 )
-def test_a_foreign_metadata_file_leaves_a_way_out(content, folder):
+def test_a_file_without_tags_is_an_error(content, folder):
     (folder / "metadata.csv").write_text(content)
-    with pytest.raises(InvalidInput, match=r'metadata\.csv.* with tags="embedded"'):
-        read_collection([folder])
-    with pytest.raises(InvalidInput) as caught:
+    with pytest.raises(InvalidInput, match=r"metadata\.csv"):
         read_collection([folder], folder / "metadata.csv")
-    assert "embedded" not in str(caught.value)  # somebody meant it
-    assert len(read_collection([folder], "embedded")) == 3
+    assert len(read_collection([folder])) == 3
 
 
 def test_without_a_file_the_photographs_own_keywords_are_read(folder):
@@ -147,7 +123,6 @@ def test_without_a_file_the_photographs_own_keywords_are_read(folder):
     seen = []
     collection = read_collection([folder], progress=lambda *at: seen.append(at))
     assert by_name(collection) == {"a.jpg": ["sea", "boat"], "b.png": [], "c.jpg": []}
-    assert collection.source == "the photographs' own keywords"
     assert seen[-1] == ("Reading keywords", 3, 3)
     assert len(collection.tagged()) == 1
     assert len(collection.untagged()) == 2
@@ -210,7 +185,7 @@ def test_a_photograph_and_its_raw_file_are_one(folder, tmp_path):
     assert not collection.unread_raw
     rows = [("photos/a.CR2", ["x"]), ("photos/a.jpg", ["y"])]
     named = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
-    assert by_name(named)["a.jpg"] == ["x", "y"]
+    assert by_name(named)["a.jpg"] == ["x", "y", "sea", "boat"]
     assert not named.absent
 
 

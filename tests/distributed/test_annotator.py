@@ -38,7 +38,7 @@ def photos(tmp_path_factory):
 
 def fitted(photos, cache, **options):
     """An annotator of the photographs; `options` go to `read_features`."""
-    collection = read_collection([photos])
+    collection = read_collection([photos], photos / "metadata.jsonl")
     annotator = Annotator(cache=FeatureCache(cache))
     seen = annotator.read_features(collection, **options)
     tags_of = dict(zip(map(os.path.abspath, collection.files), collection.tags, strict=True))

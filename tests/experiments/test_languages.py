@@ -5,7 +5,7 @@ import scipy.sparse
 
 from experiments.languages import read_translations, translated
 from experiments.names import Task
-from tagkin.tag_meanings import CaptionEncoder, TextPrior
+from tagkin.tag_meanings import CaptionEncoder, NamePrior
 
 
 def test_every_label_has_a_translation_in_each_language():
@@ -19,7 +19,7 @@ def test_every_label_has_a_translation_in_each_language():
 def test_translated_labels_have_the_same_images():
     Y = scipy.sparse.csr_array(np.eye(2))
     rows = np.arange(2)
-    prior = TextPrior(CaptionEncoder())
+    prior = NamePrior(CaptionEncoder())
     task = Task("photos", np.eye(2), Y, ["dog", "cat"], rows, rows, prior)
     german = translated(task, {"dog": "Hund", "cat": "Katze"})
     assert german.labels == ["Hund", "Katze"]

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks.camera_files import camera_file
 from tagkin.errors import InvalidInput
 from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone
 from tagkin.features import extraction as extraction_module
 from tagkin.features.backbone import fingerprint_of
-from tagkin.features.extraction import PreviewUse
 from tagkin.images import content_digest, decode
 from tests.forking import in_child, needs_fork
 
@@ -294,65 +292,3 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, signum):
     with FeatureCache(tmp_path / "cache") as cache:
         extraction = extract(files, Corners(), cache=cache)
     assert (len(extraction.files), extraction.n_computed) == (200, 200 - before)
-
-
-def put_camera_files(folder, camera, n, *, is_right):
-    """Photographs with previews, which show the same or another picture."""
-    folder.mkdir()
-    files = []
-    for k in range(n):
-        rng = np.random.default_rng(k)
-        small = np.full((100, 150, 3), rng.integers(60, 200, 3), np.uint8)
-        full = np.repeat(np.repeat(small, 4, axis=0), 4, axis=1)
-        preview = small if is_right else np.full_like(small, (255, 0, 0) if k % 2 else (0, 0, 255))
-        preview[0, 0] = 0  # tells it from the photograph
-        files.append(str(folder / f"{k:03}.jpg"))
-        Path(files[-1]).write_bytes(camera_file(full, preview, maker=camera))
-        os.utime(files[-1], ns=(10**18, 10**18 + k))
-    return files
-
-
-def full_features(files, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setenv("TAGKIN_PREVIEWS", "no")
-        return extract(files, Corners()).features
-
-
-def test_previews_are_read_instead_of_photographs(tmp_path, monkeypatch):
-    files = put_camera_files(tmp_path / "files", "right", 12, is_right=True)
-    extraction = extract(files, Corners())
-    full = full_features(files, monkeypatch)
-    assert not np.array_equal(extraction.features, full)
-    cosines = (extraction.features * full).sum(axis=1)
-    cosines /= np.linalg.norm(extraction.features, axis=1) * np.linalg.norm(full, axis=1)
-    assert cosines.min() > 0.99
-
-
-def test_a_camera_whose_previews_do_not_match_is_decoded_in_full(tmp_path, monkeypatch):
-    files = put_camera_files(tmp_path / "files", "wrong", 12, is_right=False)
-    with FeatureCache(tmp_path / "cache") as cache:
-        first = extract(files[:6], Corners(), cache=cache)  # of which some were misled
-        second = extract(files, Corners(), cache=cache)
-        third = extract(files, Corners(), cache=cache)
-    full = full_features(files, monkeypatch)
-    np.testing.assert_array_equal(first.features, full[:6])
-    np.testing.assert_array_equal(second.features, full)
-    np.testing.assert_array_equal(third.features, full)
-
-
-@pytest.mark.parametrize(("cosine", "is_used"), [(0.953, False), (0.985, True)])
-def test_a_preview_with_a_computed_blur_is_another_picture(cosine, is_used, tmp_path):
-    (file,) = put_camera_files(tmp_path / "files", f"blur {cosine}", 1, is_right=True)
-    previews = PreviewUse()
-    pixels, full = previews.decode(0, Path(file).read_bytes(), "0" * 64, 60)
-    assert not np.array_equal(pixels, full)
-    of_full = np.array([1.0, 0.0])
-    of_preview = np.array([cosine, np.sqrt(1 - cosine**2)])
-    used = previews.check(0, of_preview, of_full)
-    np.testing.assert_array_equal(used, of_preview if is_used else of_full)
-
-
-def test_a_wrong_choice_about_previews_is_refused(photographs, monkeypatch):
-    monkeypatch.setenv("TAGKIN_PREVIEWS", "perhaps")
-    with pytest.raises(InvalidInput, match="TAGKIN_PREVIEWS must be yes or no; found 'perhaps'"):
-        extract(photographs, Corners())

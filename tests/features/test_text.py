@@ -7,7 +7,7 @@ import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import get_backbone
-from tagkin.tag_meanings import TextPrior, common_tags
+from tagkin.tag_meanings import NamePrior, common_tags
 from tests.features.joint import EXPORTS, SIZE, WORDS, write_joint_encoder
 
 pytest.importorskip("tokenizers")
@@ -98,7 +98,7 @@ def colors(backbone):
 
 def test_photographs_are_scored_by_the_cosine_with_names(folder):
     backbone = get_backbone(str(folder / "image.onnx"))
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     table = prior.meanings(["red", "green", "things|blue"]).table()
     X = colors(backbone)
     scores = prior.scores(X, table.rows)
@@ -113,7 +113,7 @@ def test_names_alone_are_modest(tmp_path, text):
     """The right name is likelier than others, and no name is nearly certain."""
     folder = write_joint_encoder(tmp_path, **text)
     backbone = get_backbone(str(folder / "image.onnx"))
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     odds = prior.log_odds(colors(backbone), prior.meanings(["red", "green", "blue"]).table())
     assert odds.argmax(axis=1).tolist() == [0, 1, 2]
     assert odds.max() < np.log(0.95 / 0.05)
@@ -122,7 +122,7 @@ def test_names_alone_are_modest(tmp_path, text):
 def test_without_a_bias_a_name_competes_with_common_tags(folder):
     """It has the odds of its share among them; none of them is a word of the synthetic encoder."""
     backbone = get_backbone(str(folder / "image.onnx"))
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     X, table = colors(backbone), prior.meanings(["red"]).table()
     others = [embedding("photo of") for tag in common_tags() if tag not in WORDS]
     assert len(others) == len(common_tags())
@@ -138,7 +138,7 @@ def test_without_a_bias_a_name_competes_with_common_tags(folder):
 
 def test_a_bias_makes_odds_of_cosines(tmp_path):
     backbone = get_backbone(str(write_joint_encoder(tmp_path, bias=-9.0) / "image.onnx"))
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     table, X = prior.meanings(["red"]).table(), backbone(plain((250, 10, 10)))
     np.testing.assert_allclose(prior.log_odds(X, table), prior.scores(X, table.rows) - 9.0)
 
@@ -157,14 +157,14 @@ def test_the_text_encoder_is_no_part_of_the_fingerprint(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"modle": "text.onnx"}, "unknown modle in text; known are model, tokenizer"),
-        ({"prompts": ["a photo"]}, "each prompt in text must have {} once"),
-        ({"prompts": 3}, "prompts in text must be a list of texts; found 3"),
-        ({"lower_case": 1}, "lower_case in text must be true or false; found 1"),
-        ({"scale": True}, "scale in text must be a number; found True"),
-        ({"scale": "100"}, "scale in text must be a number; found '100'"),
-        ({"length": 7.5}, "length in text must be a number or null; found 7.5"),
-        ({"pad": "0"}, "pad in text must be a number; found '0'"),
+        ({"modle": "text.onnx"}, "text: unknown modle; known are model, tokenizer"),
+        ({"prompts": ["a photo"]}, "text: each prompt must have {} once"),
+        ({"prompts": 3}, "text: settings.prompts is 3, not a list of texts"),
+        ({"lower_case": 1}, "settings.lower_case is 1, neither true nor false"),
+        ({"scale": True}, "settings.scale is True, not a number"),
+        ({"scale": "100"}, "settings.scale is '100', not a number"),
+        ({"length": 7.5}, "settings.length is 7.5, not a whole number"),
+        ({"pad": "0"}, "settings.pad is '0', not a whole number"),
     ],
 )
 def test_wrong_settings_are_told(folder, change, message):
@@ -213,8 +213,8 @@ def test_words_are_found_in_the_features_of_several_backbones(folder, tmp_path_f
     scores = [
         prior.scores(features, prior.meanings(names).table().rows)
         for prior, features in (
-            (TextPrior(alone.text_encoder), own),
-            (TextPrior(both.text_encoder), X),
+            (NamePrior(alone.text_encoder), own),
+            (NamePrior(both.text_encoder), X),
         )
     ]
     np.testing.assert_allclose(scores[1], scores[0], rtol=1e-5)

@@ -62,8 +62,11 @@ class _Prior:
         return self.scores(features, table.rows)
 
 
+_PRIOR: Any = _Prior()  # in place of a NamePrior
+
+
 def _with_names() -> FeatureAnnotator:
-    learned = FeatureAnnotator(method=NeighborVoting(20), prior=_Prior())
+    learned = FeatureAnnotator(method=NeighborVoting(20), prior=_PRIOR)
     learned.fit(X, TAGS)
     learned.prior = None  # a model goes without it
     return learned
@@ -99,7 +102,7 @@ _MAKERS = {
     "tag-relevance": lambda: TagRelevance(20).fit(X, Y, users=np.arange(60) % 7),
     "tagprop": lambda: TagProp(20).fit(X, Y),
     "tagprop-distance": lambda: TagProp(20, weights="distance", sigmoids=False).fit(X, Y),
-    "two-pass": lambda: TwoPassKNN(metric_learning=True).fit(X, Y),
+    "two-pass": lambda: TwoPassKNN().fit(X, Y),
     "unknown": lambda: FeatureAnnotator().fit(X, Y, complete=np.arange(len(X)) % 2 == 0),
     "vocabulary": lambda: Vocabulary(
         aliases={"ocean": "sea"}, separator=["|", "/"], merge_levels=True, exclude=["snow"]
@@ -131,7 +134,7 @@ def use(model: Any) -> None:
             model.audit(5)
         elif isinstance(model, FeatureAnnotator):
             if getattr(model, "names_", None) is not None:
-                model.prior = _Prior()
+                model.prior = _PRIOR
             model.suggest(X_NEW[:5], n=2)
             model.audit(5)
             labels = TAGS[:3] if model.vocabulary_ is not None else Y[:3]

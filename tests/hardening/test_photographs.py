@@ -10,6 +10,7 @@ from tests.forking import needs_fork
 from tests.hardening import hostile
 from tests.hardening.limits import within
 from tests.hardening.samples import photographs
+from tests.images.synthetic import chunk
 
 MB = 1 << 20
 
@@ -118,7 +119,7 @@ def shredded_gif(n: int, piece: bytes) -> bytes:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda n: photographs()["png"][:33] + hostile.chunk(b"teSt", b"") * n,
+        lambda n: photographs()["png"][:33] + chunk(b"teSt", b"") * n,
         lambda n: shredded_gif(n, b"\x21\xff\x01a\0"),
         lambda n: shredded_gif(1, b"\x21\xfe" + b"\x01a" * n),
         lambda n: shredded_gif(n, b"\0"),
@@ -127,7 +128,7 @@ def shredded_gif(n: int, piece: bytes) -> bytes:
 )
 def test_shredded_files_are_refused_at_once(make):
     """Pillow takes seconds and hundreds of bytes of memory for each few bytes of these."""
-    with pytest.raises(UnreadableImage, match="has more than 262,144 blocks"):
+    with pytest.raises(UnreadableImage, match=r"more than 262,144 (chunks|blocks)"):
         decode(make(300_000))
 
 

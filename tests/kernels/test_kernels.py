@@ -48,8 +48,8 @@ def test_fast_order_2_is_the_closed_form_on_the_whole_range():
     rho = np.concatenate([np.linspace(-1, 1, 200_001), [-1, 0, 1]]).astype(np.float32)
     angle = np.arccos(rho.astype(np.float64))
     closed = 3 * np.sin(angle) * np.cos(angle) + (np.pi - angle) * (1 + 2 * np.cos(angle) ** 2)
-    fast = arc_cosine.angular_order2_float32(rho * np.float32(arc_cosine.ROOT_THIRD), less=0.25)
-    assert np.abs(fast + 0.25 - closed / (3 * np.pi)).max() < 5e-7
+    fast = arc_cosine.angular_order2_float32(rho * np.float32(arc_cosine.ROOT_THIRD))
+    assert np.abs(fast - closed / (3 * np.pi)).max() < 5e-7
 
 
 def test_linear_and_rbf_are_scikit_learns():

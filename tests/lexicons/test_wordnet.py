@@ -121,31 +121,25 @@ def test_what_cannot_be_asked(wordnet):
         wordnet.lin_matrix("dog")
     with pytest.raises(InvalidInput, match="must be a string; found 7"):
         wordnet.synsets(7)
-    with pytest.raises(InvalidInput, match=r"must be one of brown, .*counts; found 'bnw'"):
+    with pytest.raises(InvalidInput, match=r"must be one of brown, .*semcor-add1; found 'bnw'"):
         WordNet.find(information_content="bnw")
 
 
 def test_copies_share_what_never_changes(wordnet):
     assert copy.deepcopy(wordnet) is wordnet
-    assert repr(wordnet) == "<WordNet: 23 noun synsets, information content from counts>"
+    assert repr(wordnet) == "<WordNet: 23 noun synsets, information content from brown>"
 
 
 # --- information content ---
 
 
 def test_counts_of_a_corpus_are_taken_where_they_are(folder):
-    assert WordNet.find(folder).information_content_source == "counts"
     write_counts(folder / "ic-brown.dat", entity=64, animal=16, dog=4, cat=4)
     write_counts(folder.parent / "wordnet_ic" / "ic-semcor.dat", entity=64, animal=32, dog=2, cat=4)
-    for name, expected in {
-        "brown": 2 * 2 / (4 + 4),
-        "semcor": 2 * 1 / (5 + 4),
-        "counts": 2 * 1 / (3 + 3),
-        "brown-add1": 2 * 1 / (3 + 3),
-    }.items():
+    for name, expected in {"brown": 2 * 2 / (4 + 4), "semcor": 2 * 1 / (5 + 4)}.items():
         wordnet = WordNet.find(folder, information_content=name)
         assert wordnet.lin_similarity("dog", "cat") == pytest.approx(expected, abs=1e-12)
-        assert wordnet.information_content_source == (name if name != "brown-add1" else "counts")
+        assert wordnet.information_content_source == name
 
 
 def test_counts_of_another_version_are_refused(folder):
@@ -165,12 +159,8 @@ def test_counts_of_another_version_are_refused(folder):
 
 
 def test_no_counts_at_all(folder):
-    (folder / "cntlist.rev").write_text("dog%2:38:00:: 1 2\n")
-    with pytest.raises(InvalidInput, match=r"cntlist.rev counts no noun"):
-        WordNet.find(folder)
-    (folder / "cntlist.rev").unlink()
+    (folder / "ic-brown.dat").unlink()
     with pytest.raises(
-        InvalidInput,
-        match=r"no .*wordnet.ic-brown.dat or .*wordnet_ic.ic-brown.dat or .*cntlist.rev",
+        InvalidInput, match=r"no .*wordnet.ic-brown.dat or .*wordnet_ic.ic-brown.dat"
     ):
         WordNet.find(folder)

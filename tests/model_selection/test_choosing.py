@@ -55,7 +55,6 @@ METHODS = {
     "tagprop by distance": (TagProp(weights="distance"), {"n_neighbors": [4, 9]}),
     "another that learns from neighbours": (VotingByReach(), {"n_neighbors": [4, 9]}),
     "two passes": (TwoPassKNN(form="authors"), {"n_per_label": [1, 5, 2], "decay": [1.0, 7.0]}),
-    "learned metric": (TwoPassKNN(metric_learning=True, random_state=0), {"decay": [1.0, 3.0]}),
     "svm": (LinearSVM(), {"C": [0.01, 1.0]}),
     "ridge": (RidgeTransfer(), {"regularization": [0.5, 100.0]}),
     "metrics": (NeighborVoting(9), {"metric": ["cosine", "euclidean"]}),

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-import scipy.sparse
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
-from tagkin import SemanticSpace
 from tagkin.calibration import LabelCalibrator, expected_calibration_error
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import evaluate
@@ -43,25 +41,6 @@ def test_held_out_scores_come_from_models_without_the_image():
     for old, new in folds_by_hand(90):
         expected = NeighborVoting(9).fit(X[old], Y[old]).decision_function(X[new])
         np.testing.assert_array_equal(scores[new], expected)
-
-
-def test_embeddings_that_have_seen_the_labels_are_noticed():
-    X, Y, X_new = make_collection(n=90)
-    space = SemanticSpace().fit(X, Y)
-    embeddings = space.transform(X)
-    for seen in (embeddings, embeddings[:, :3]):
-        with pytest.warns(UserWarning, match="fitted on the labels of these images"):
-            evaluate_folds(NeighborVoting(9), seen, Y, progress=False)
-    with pytest.warns(UserWarning, match="make_pipeline"):
-        held_out_scores(NeighborVoting(9), embeddings, scipy.sparse.csr_array(Y), progress=False)
-    others = np.roll(Y, 1, axis=1)  # labels that the space has not seen
-    for fresh, labels in (
-        (embeddings, others),
-        (space.transform(X_new), Y[:40]),
-        (X, Y),
-        (embeddings.copy(), Y),  # nobody can know
-    ):
-        evaluate_folds(NeighborVoting(9), fresh, labels, progress=False)
 
 
 def test_held_out_scores_calibrate():

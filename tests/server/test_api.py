@@ -10,6 +10,7 @@ from tests.catalogue.suggested import content, decisions, open_suggestions
 
 from .browser import Browser, Running
 from .conftest import OFFERED, tag
+from .served import put_map
 
 N_OFFERED = sum(map(len, OFFERED.values()))
 
@@ -293,16 +294,18 @@ def test_overview(browser: Browser) -> None:
 
 def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:
     beach = tag(catalogue, "beach")
-    before = browser.get(f"/api/v1/tags/{beach}").json["tag"]
-    assert (before["name"], before["suggested"], before["hidden"]) == ("beach", 2, False)
+    before = browser.get(f"/api/v1/tags/{beach}/suggestions").json["tag"]
+    assert (before["name"], before["n_suggested"], before["is_hidden"]) == ("beach", 2, False)
     address = f"/api/v1/tags/{beach}/change"
     first = browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json
     assert browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json == first
     assert first["tag"]["name"] == "strand"
-    assert browser.get(f"/api/v1/tags/{beach}").json["tag"]["name"] == "strand"  # the former number
+    assert (
+        browser.get(f"/api/v1/tags/{beach}/suggestions").json["tag"]["name"] == "strand"
+    )  # the former number
     undone = browser.post("/api/v1/undo").json
     assert (undone["edited"], undone["decisions"]) == (["beach"], 0)
-    assert browser.get(f"/api/v1/tags/{beach}").json["tag"] == before
+    assert browser.get(f"/api/v1/tags/{beach}/suggestions").json["tag"] == before
     for body, status in (
         ({"what": "rename"}, 400),
         ({"what": "hide", "into": "strand"}, 400),
@@ -319,10 +322,16 @@ def test_names_and_pictures_of_photographs_on_the_map(
     browser: Browser, catalogue: Catalogue
 ) -> None:
     numbers = [content(catalogue, name) for name in ("a.jpg", "b.jpg")]
-    asked = "&".join(f"content={number}" for number in [*numbers, 999])
-    cards = browser.get(f"/api/v1/map/photographs?{asked}").json["photographs"]
-    assert [card["name"] for card in cards] == ["a.jpg", "b.jpg"]
-    assert browser.get("/" + cards[0]["thumbnail"]).status == 200
-    assert browser.get("/" + cards[0]["thumbnail"].replace("/256/", "/2048/")).status == 200
-    assert browser.get("/" + cards[0]["thumbnail"].replace("/256/", "/4096/")).status == 404
-    assert browser.get("/api/v1/map/photographs").status == 422
+    assert browser.get("/api/v1/map").json == {"tags": [], "dots": []}
+    put_map(catalogue, [*numbers, 999])
+    drawn = browser.get("/api/v1/map").json
+    assert drawn["tags"] == ["beach"]
+    assert [dot["content"] for dot in drawn["dots"]] == numbers  # the third is gone
+    assert [dot["name"] for dot in drawn["dots"]] == ["a.jpg", "b.jpg"]
+    assert [dot["semantic"] for dot in drawn["dots"]] == [[0, 0.5], [0.5, 0.5]]
+    address = "/" + drawn["dots"][0]["thumbnail"]
+    assert browser.get(address).status == 200
+    assert browser.get(address.replace("/256/", "/2048/")).status == 200
+    assert browser.get(address.replace("/256/", "/4096/")).status == 404
+    filtered = browser.get(f"/api/v1/map?tag={tag(catalogue, 'sea')}").json["dots"]
+    assert [dot["selected"] for dot in filtered] == [True, False]

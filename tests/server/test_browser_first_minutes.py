@@ -78,13 +78,13 @@ def test_tiles_say_that_they_load(window: Window, served: Served) -> None:
     tile, word = page.locator("#grid .tile").first, "getComputedStyle({}, '::before')"
     tile.wait_for()
     page.wait_for_function(
-        f"{word.format('document.querySelector(`#grid .tile`)')}.visibility === 'visible'"
+        f"() => {word.format('document.querySelector(`#grid .tile`)')}.visibility === 'visible'"
     )
     assert "Loading…" in tile.evaluate(f"tile => {word.format('tile')}.content")
     is_held = False
     for route in held:
         route.continue_()
-    page.wait_for_function("document.querySelector('#grid .tile img').naturalWidth > 0")
+    page.wait_for_function("() => document.querySelector('#grid .tile img').naturalWidth > 0")
     assert tile.evaluate(f"tile => {word.format('tile')}.zIndex") == "-1"  # the picture covers it
     if tile.get_attribute("aria-pressed") == "false":
         tile.click()

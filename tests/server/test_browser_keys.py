@@ -41,7 +41,7 @@ ROWS = "document.querySelectorAll('#suggestions .row').length"
 DOUBT = "[...document.querySelectorAll('#doubts > li')].indexOf(document.activeElement)"
 DOUBTS = "document.querySelectorAll('#doubts > li').length"
 SCALE = "document.querySelector('#map-scale').textContent"
-ON_MAP = "document.querySelector('#map-selection:not([hidden]) #chosen')?.textContent ?? ''"
+ON_MAP = "document.querySelector('#selection:not([hidden]) #chosen')?.textContent ?? ''"
 CARD = "[...document.querySelectorAll('#tags a')].indexOf(document.activeElement)"
 
 
@@ -128,7 +128,7 @@ def kin_of_a_tile(window: Window, page: Any, served: Served) -> None:
 def to_map(window: Window, page: Any, served: Served) -> None:
     there(page, "#map:not([hidden])")
     window.press("m")
-    becomes(page, "document.activeElement.matches('#map canvas')", True)
+    becomes(page, "document.activeElement.matches('#map .dot')", True)
 
 
 def move_on_map(window: Window, page: Any, served: Served) -> None:
@@ -162,12 +162,12 @@ def rename_tag(window: Window, page: Any, served: Served) -> None:
 def clear_map(window: Window, page: Any, served: Served) -> None:
     window.press("Escape")
     becomes(page, ON_MAP, "")
-    becomes(page, "document.activeElement.matches('#map canvas')", True)
+    becomes(page, "document.activeElement.matches('#map .dot')", True)
 
 
 def finish_on_map(window: Window, page: Any, served: Served) -> None:
     window.press("f")
-    window.shows("Select photographs on the map first.")
+    window.shows("Select photographs first.")
     window.press("ArrowRight", " ", "f")
     window.shows("1 photograph finished;")
     becomes(page, ON_MAP, "")
@@ -440,9 +440,9 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "On the map: select or unselect; with the mouse: Shift and drag": with_keys(
                     (" ", ON_MAP, "1 photograph selected")
                 ),
-                "On the map: tag the selection": focus_in("#tag", "t"),
-                "On the map: clear selection": clear_map,
-                "On the map: finished, the selection has all its tags": finish_on_map,
+                "Tag the selection": focus_in("#tag", "t"),
+                "Clear selection": clear_map,
+                "Finished: the selection has all its tags": finish_on_map,
                 "On the map: open the photograph": open_from_map,
             }
         ],

@@ -19,22 +19,25 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 # Whether the map shows anything.
 DRAWN = """() => {
-  const canvas = document.querySelector("#map canvas");
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  return data.some((value, i) => i % 4 === 3 && value > 0);
+  const frame = document.querySelector("#map .plane").getBoundingClientRect();
+  return [...document.querySelectorAll("#map .dot")].some((dot) => {
+    const { left, right, top, bottom } = dot.getBoundingClientRect();
+    return left < frame.right && right > frame.left && top < frame.bottom && bottom > frame.top;
+  });
 }"""
 
 
 @pytest.fixture
 def page(window: Window) -> Any:
     page = window.open("/overview")
-    page.locator("#map canvas").scroll_into_view_if_needed()
+    page.locator("#map .plane").scroll_into_view_if_needed()
     return page
 
 
 def box_of(page: Any) -> tuple[float, float, float, float]:
-    box = page.locator("#map canvas").bounding_box()
-    return box["x"], box["y"], box["width"], box["height"]
+    """Return the left, the top, the width and the height of the map within its border."""
+    box = page.locator("#map .plane").bounding_box()
+    return box["x"] + 1, box["y"] + 1, box["width"] - 2, box["height"] - 2
 
 
 def drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -64,7 +67,7 @@ def test_photographs_come_when_one_comes_nearer(page: Any) -> None:
     assert page.locator("#map-scale").inner_text() == "100 %"
     page.keyboard.press("m")
     page.mouse.wheel(0, -200)
-    page.wait_for_function("document.querySelector('#map-scale').textContent === '195 %'")
+    page.wait_for_function("() => document.querySelector('#map-scale').textContent === '195 %'")
 
 
 def test_the_selection_is_tagged(page: Any, window: Window, served: Served) -> None:
@@ -73,14 +76,14 @@ def test_the_selection_is_tagged(page: Any, window: Window, served: Served) -> N
     page.keyboard.up("Shift")
     n = len(served.contents) // 2
     page.locator("#chosen", has_text=f"{n} photographs selected").wait_for()
-    bar = page.locator("#map-selection").bounding_box()
+    bar = page.locator("#selection").bounding_box()
     assert bar["y"] + bar["height"] <= WIDE[1]  # in sight, wherever the map is
     page.locator("#tag").fill("outing")
     page.keyboard.press("Enter")
     window.shows(f"outing: added to {n} photographs.")
     assert served.decided(1) == {(content, "outing") for content in served.contents[:n]}
-    page.locator("#map-selection").wait_for(state="hidden")
-    page.locator("[data-drag=select]").click()
+    page.locator("#selection").wait_for(state="hidden")
+    page.locator("[data-drag-to=select]").click()
     drag(page, (0.9, 0.3), (1, 0.7))
     page.locator("#chosen", has_text="selected").wait_for()
     page.locator("#tag").fill("outing")
@@ -106,10 +109,29 @@ def test_a_drag_moves_the_map(page: Any, window: Window) -> None:
     page.locator("[data-zoom='2']").click()
     page.locator("#map .peek").wait_for(state="hidden")
     drag(page, (0.6, 0.3), (0.3, 0.3))
-    assert page.locator("#map-selection").is_hidden()
+    assert page.locator("#selection").is_hidden()
     assert page.url.endswith("/overview")  # it was no click
     window.resize(NARROW)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+
+
+# Two fingers that part, as shares of the width of the map.
+PINCH = """() => {
+  const plane = document.querySelector("#map .plane");
+  const { left, top, width, height } = plane.getBoundingClientRect();
+  const fire = (kind, pointerId, x) => document.querySelector("#map #grid").dispatchEvent(
+    new PointerEvent(kind, { pointerId, pointerType: "touch", bubbles: true,
+      clientX: left + x * width, clientY: top + height / 2 }));
+  const steps = { pointerdown: [0.45, 0.55], pointermove: [0.4, 0.6], pointerup: [0.4, 0.6] };
+  for (const [kind, places] of Object.entries(steps)) places.forEach((x, i) => fire(kind, i, x));
+}"""
+
+
+def test_two_fingers_zoom(page: Any) -> None:
+    page.locator("#map .dot").first.wait_for()
+    page.evaluate(PINCH)
+    assert page.locator("#map-scale").inner_text() == "200 %"
+    assert page.locator("#selection").is_hidden()
 
 
 def test_the_map_stays_while_the_page_around_it_changes(

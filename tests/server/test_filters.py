@@ -21,13 +21,15 @@ def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> N
     for row in IN_2024.values():
         for name in row:
             expected[name] = expected.get(name, 0) + 1
-    assert {expected_path["name"]: expected_path["suggested"] for expected_path in tags} == expected
+    assert {
+        expected_path["name"]: expected_path["n_suggested"] for expected_path in tags
+    } == expected
     sea = tag(catalogue, "sea")
     answer = browser.get(f"/api/v1/tags/{sea}/suggestions?folder=2024").json
     assert [expected_path["content"] for expected_path in answer["suggestions"]] == [
         content(catalogue, "2024/d.jpg")
     ]
-    assert answer["tag"]["suggested"] == 1
+    assert answer["tag"]["n_suggested"] == 1
     assert answer["suggestions"][0]["run"] == catalogue.runs.history(1, what="suggest")[0].id
     for path in ("/question?folder=2024", f"/tags/{sea}?folder=2024"):
         shown = set(

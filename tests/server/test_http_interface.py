@@ -86,3 +86,8 @@ def test_a_client_asks_decides_and_undoes(
     assert "is not in the catalogue" in capsys.readouterr().err
     assert main(["http://127.0.0.1:1/?key=old", str(root / "2024/d.jpg")]) == 1  # nobody answers
     assert "No review answers at http://127.0.0.1:1/?key=old" in capsys.readouterr().err
+
+
+def test_names_that_json_cannot_contain() -> None:
+    named = TypeAdapter(answer_types.NamedTag).validate_python({"id": 1, "name": "a\udcff\x01"})
+    assert named["name"] == "a\ufffd\ufffd"

@@ -135,7 +135,7 @@ def test_the_page_of_a_renamed_tag_shows_the_tag_as_it_is_now(
     before = browser.get(f"/api/v1/tags/{number}/suggestions").json["suggestions"]
     rename(catalogue, other)
     answer = browser.get(f"/api/v1/tags/{number}/suggestions").json
-    assert (answer["tag"]["name"], answer["tag"]["suggested"]) == ("vacation", 2)
+    assert (answer["tag"]["name"], answer["tag"]["n_suggested"]) == ("vacation", 2)
     assert answer["suggestions"] == before
     assert "vacation" in browser.get(f"/tags/{number}").text
 

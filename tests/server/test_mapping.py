@@ -39,26 +39,21 @@ def test_what_is_drawn(tmp_path: Path) -> None:
     put_map(tmp_path / "one.sqlite")
     collection_map = CollectionMap(tmp_path / "one.sqlite")
     assert collection_map.model == "f"
-    assert collection_map.drawn() == {
-        "tags": ["dog"],
-        "contents": [103, 101],
-        "x": [0, 1],
-        "y": [1, 0],
-        "visual_x": [0, 1],
-        "visual_y": [0, 1],
-        "colours": [0, -1],
-    }
+    tags, places = collection_map.drawn()
+    assert tags == ["dog"]
+    assert [tuple(place) for place in places] == [
+        (103, [0, 1], [0, 0], 0),
+        (101, [1, 0], [1, 1], -1),
+    ]
 
 
 def test_no_map_yet_or_a_damaged_one(tmp_path: Path) -> None:
     collection_map = CollectionMap(tmp_path / "one.sqlite")
-    assert (collection_map.model, collection_map.drawn(), collection_map.similar(1, 5)) == (
-        None,
-        None,
-        None,
-    )
+    assert collection_map.model is None
+    assert collection_map.drawn() == ([], [])
+    assert collection_map.similar(1, 5) is None
     map_path(tmp_path / "one.sqlite").write_bytes(b"no map")
-    assert collection_map.drawn() is None
+    assert collection_map.drawn() == ([], [])
     put_map(tmp_path / "one.sqlite")
     assert collection_map.similar(1, 5) is None  # a photograph that came later
     assert collection_map.similar(101, 5) is not None

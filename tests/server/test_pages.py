@@ -79,7 +79,7 @@ def test_names_with_markup_are_text(browser: Browser, catalogue: Catalogue) -> N
 
 
 def test_what_is_not_there(browser: Browser) -> None:
-    for path in ("/nowhere", "/tags/99999", "/photographs/99999", "/static/x/review.js"):
+    for path in ("/nowhere", "/tags/99999", "/photographs/99999", "/static/x.js"):
         assert browser.get(path).status == 404, path
     for path in ("/search?similar=99999", "/api/v1/photographs/99999"):
         assert browser.get(path).status == 404, path

@@ -32,7 +32,7 @@ def test_a_series_is_where_its_surest_photograph_is(
     (suggestion,) = answer["suggestions"]
     assert (suggestion["content"], suggestion["series"]) == (a, min(burst))
     assert [(c, p) for c, p, _ in suggestion["stack"]] == [(b, 0.7)]
-    assert answer["tag"]["suggested"] == 2
+    assert answer["tag"]["n_suggested"] == 2
     first = browser.get(f"/api/v1/tags/{holiday}/suggestions?n=1").json
     rest = browser.get(f"/api/v1/tags/{holiday}/suggestions?n=1&after={first['next']}").json
     assert rest["suggestions"] == []  # not again below, with the second photograph

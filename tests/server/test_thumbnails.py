@@ -4,7 +4,6 @@ import io
 import os
 import sqlite3
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -86,17 +85,6 @@ def test_one_that_changed_since_the_scan_is_shown_and_not_kept(
     assert not thumbnail.is_final
     thumbnails.close()
     assert stored(cache) == 0
-
-
-def test_made_ahead(cache: Path, photograph: tuple[str, str]) -> None:
-    thumbnails = Thumbnails(cache)
-    thumbnails.prefetch([(*photograph, SMALL), ("/nowhere.jpg", "1" * 64, SMALL)])
-    for _ in range(6000):
-        if thumbnails.has(photograph[1], SMALL):
-            break
-        threading.Event().wait(0.05)
-    thumbnails.close()
-    assert stored(cache) == 1
 
 
 def test_all_of_a_catalogue_are_made_ahead(catalogue: Catalogue, cache: Path) -> None:

@@ -17,40 +17,48 @@ def problem(seed=0):
     return K, Y
 
 
+def primal(kernel_gram, landmark_gram, cross, text_gram, kappa, **options):
+    visual = Root.of_visual(kernel_gram, landmark_gram, kappa)
+    return from_moments(visual, cross, text_gram, kappa, **options)
+
+
 @pytest.mark.parametrize("kappa", [0.01, 0.5, 10.0])
 def test_both_forms_are_the_dense_equation(kappa, as_array):
     K, Y = problem()
     dense = dense_space(K, K[:5], Y @ Y.T, kappa, 6)
     half = centred(K)
     text = centred(Y)
-    primal = from_moments(*map(as_array, (half.T @ half, K, half.T @ text, text.T @ text)), kappa)
-    dual = from_kernel(as_array(half - half.mean(axis=1)[:, None]), as_array(text), kappa)
-    for solution in (primal, dual):
-        np.testing.assert_allclose(solution.correlations, dense.correlations, atol=1e-10)
-        psi = half @ np.asarray(solution.coefficients) * dense.correlations
-        np.testing.assert_allclose(psi @ psi.T, dense.psi @ dense.psi.T, atol=1e-10)
-        np.testing.assert_allclose(
-            solution.visual_norms,
-            np.linalg.norm(half @ np.asarray(solution.coefficients), axis=0),
-            rtol=1e-7,
-        )
+    for rotated in (True, False):
+        sums = half.T @ half, K, half.T @ text, text.T @ text
+        for solution in (
+            primal(*map(as_array, sums), kappa, rotated=rotated),
+            from_kernel(
+                as_array(half - half.mean(axis=1)[:, None]), as_array(text), kappa, rotated=rotated
+            ),
+        ):
+            psi = half @ np.asarray(solution.coefficients)
+            np.testing.assert_allclose(psi @ psi.T, dense.psi @ dense.psi.T, atol=1e-10)
+            assert solution.largest == pytest.approx(dense.correlations[0], rel=0.05)
+            if rotated:
+                np.testing.assert_allclose(solution.correlations, dense.correlations, atol=1e-10)
 
 
-def test_empirical_correlations_are_those_of_the_projections():
+def test_text_norms_are_those_of_the_projections():
     K, Y = problem()
     half, text, kappa = centred(K), centred(Y), 0.5
-    regression = from_moments(half.T @ half, K, half.T @ text, text.T @ text, kappa)
+    G = text.T @ text
+    regression = primal(half.T @ half, K, half.T @ text, G.copy(), kappa)
     visual = half @ regression.coefficients
-    # the text direction that goes with a visual one: z ∝ (G+κI)⁻¹ Cᵀ w
-    z = np.linalg.solve(text.T @ text + kappa * np.eye(6), text.T @ visual)
-    expected = [np.corrcoef(visual[:, j], text @ z[:, j])[0, 1] for j in range(6)]
-    np.testing.assert_allclose(regression.empirical_correlations, expected, atol=1e-9)
+    # the text direction that goes with a visual one: z ∝ (G+κI)⁻¹ Cᵀ w, zᵀ(G+κI)z = 1
+    z = np.linalg.solve(G + kappa * np.eye(6), text.T @ visual)
+    z /= np.sqrt((z * ((G + kappa * np.eye(6)) @ z)).sum(axis=0))
+    np.testing.assert_allclose(regression.text_norms, np.linalg.norm(text @ z, axis=0), rtol=1e-9)
 
 
 def test_fewer_landmarks_than_labels():
     K, Y = problem()
     half, text = centred(K[:, :4]), centred(Y)
-    regression = from_moments(half.T @ half, K[:4, :4], half.T @ text, text.T @ text, 0.5)
+    regression = primal(half.T @ half, K[:4, :4], half.T @ text, text.T @ text, 0.5)
     assert regression.correlations.shape == (4,)
     A = half.T @ half + 0.5 * K[:4, :4]
     G = text.T @ text + 0.5 * np.eye(6)
@@ -84,8 +92,8 @@ def test_rounding_in_the_sums_does_not_take_directions_away(as_array):
     assert np.linalg.eigvalsh(rounded + 0.5 * gram).min() < 0
     text = centred((X > 0.5).astype(float))
     arguments = (gram, half.T @ text, text.T @ text)
-    regression = from_moments(as_array(rounded), *map(as_array, arguments), 0.5)
-    expected = from_moments(exact, *arguments, 0.5)
+    regression = primal(as_array(rounded), *map(as_array, arguments), 0.5)
+    expected = primal(exact, *(part.copy() for part in arguments), 0.5)
     np.testing.assert_allclose(regression.correlations, expected.correlations, rtol=1e-2)
     psi, reference = (half @ np.asarray(d.coefficients) for d in (regression, expected))
     np.testing.assert_allclose(psi @ psi.T, reference @ reference.T, atol=1e-2)

@@ -163,6 +163,18 @@ def test_a_default_logistic_regression_learns_from_embeddings(n_landmarks):
     assert (variances > 0.8 * pipeline[0].correlations_ ** 2).all()
 
 
+@pytest.mark.parametrize("n_landmarks", [40, 1000])
+def test_empirical_correlations_are_those_of_the_projections(n_landmarks):
+    X, Y, _ = make_collection()
+    kappa = 0.5
+    space = SemanticSpace(kappa, n_landmarks=n_landmarks, scaling="unit").fit(X, Y)
+    psi, text = space.transform(X), Y - Y.mean(axis=0)
+    # the text direction that goes with a visual one: z ∝ (G+κI)⁻¹ T̂ᵀ ψ
+    z = np.linalg.solve(text.T @ text + kappa * np.eye(6), text.T @ psi)
+    expected = [np.corrcoef(psi[:, j], text @ z[:, j])[0, 1] for j in range(6)]
+    np.testing.assert_allclose(space.correlations_, expected, atol=1e-8)
+
+
 @pytest.mark.parametrize("n_landmarks", [60, 1000])
 def test_scalings_differ_by_the_length_of_each_dimension(n_landmarks, collection):
     X, Y, X_new = collection

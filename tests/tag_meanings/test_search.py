@@ -5,7 +5,7 @@ import pytest
 
 from tagkin.errors import InvalidInput
 from tagkin.features import get_backbone
-from tagkin.tag_meanings import TextPrior, measure_fit, score_words
+from tagkin.tag_meanings import NamePrior, measure_fit, score_words
 from tests.features.joint import SIZE, write_joint_encoder
 
 
@@ -15,7 +15,7 @@ def test_a_joint_encoder_takes_the_words_as_they_are(tmp_path):
     backbone = get_backbone(str(folder / "image.onnx"))
     colors = [(250, 10, 10), (10, 250, 10), (250, 250, 10)]
     squares = np.array([np.full((SIZE, SIZE, 3), color, np.uint8) for color in colors])
-    prior = TextPrior(backbone.text_encoder)
+    prior = NamePrior(backbone.text_encoder)
     E = prior.encoder.embed_images(backbone(squares))
     assert [score_words(prior, E, words).argmax() for words in ("red", " red  green ")] == [0, 2]
     with pytest.raises(InvalidInput, match="at least one word"):

@@ -9,7 +9,7 @@ from safetensors.numpy import save
 import tagkin.tag_meanings
 from tagkin.errors import StorageError
 from tagkin.features import get_backbone
-from tagkin.tag_meanings import CaptionEncoder, TextPrior
+from tagkin.tag_meanings import CaptionEncoder, NamePrior
 from tagkin.tag_meanings.word_map import WordMap, read_word_map
 
 FOLDER = Path(tagkin.tag_meanings.__file__).parent
@@ -72,7 +72,7 @@ def test_the_map_of_tagkin_is_small_and_says_what_it_was_learned_from():
 @pytest.mark.parametrize("language", [("cat", "coffee"), ("Katze", "Kaffee"), ("chat", "café")])
 def test_words_fit_public_pictures(language, chelsea_and_coffee):
     """A picture of a cat and one of a cup of coffee, in three languages."""
-    prior = TextPrior(CaptionEncoder())
+    prior = NamePrior(CaptionEncoder())
     scores = prior.scores(chelsea_and_coffee, prior.meanings(language).table().rows)
     assert scores.argmax(axis=1).tolist() == [0, 1]
     odds = prior.log_odds(chelsea_and_coffee, prior.meanings([*language, "2019"]).table())

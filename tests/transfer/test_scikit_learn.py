@@ -6,11 +6,8 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-import tagkin
 from tagkin import SemanticSpace
-from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.neighbors import ExactNeighbors
 from tagkin.transfer import (
@@ -73,7 +70,8 @@ def test_data_frames_all_the_way(method, collection):
     assert pipeline.classes_.tolist() == NAMES
     assert pipeline.predict(X_new).shape == (40, 6)
     assert 0 < pipeline.score(X, Y) <= 1
-    (suggestions,) = tagkin.suggest(pipeline, X_new[:1], n_best=2)
+    embeddings = pipeline[:-1].transform(X_new[:1])
+    (suggestions,) = pipeline[-1].suggest(embeddings, n_best=2)
     assert [s.name for s in suggestions] == [NAMES[s.label] for s in suggestions]
 
 
@@ -128,10 +126,7 @@ def test_cross_validated_predictions_of_sparse_labels(collection):
             3,
             2.0,
             form="authors",
-            label_maximum=True,
-            metric_learning=True,
             metric="euclidean",
-            random_state=7,
         ),
         LinearSVM(0.1, "squared-hinge", comparable=False),
         RidgeTransfer(2.0, False),
@@ -157,46 +152,7 @@ def test_a_clone_has_every_parameter(estimator, collection):
     )
 
 
-# --- suggest and explain through a pipeline ----------------------------------------------
-
-
-@pytest.mark.parametrize("before", [[], [StandardScaler()], [StandardScaler(), SemanticSpace()]])
-def test_suggestions_and_evidence_of_a_pipeline(before, collection):
-    X, Y, X_new = collection
-    pipeline = make_pipeline(*(clone(step) for step in before), NeighborVoting(7)).fit(X, Y)
-    embeddings = pipeline[:-1].transform(X_new) if before else X_new
-    suggestions = tagkin.suggest(pipeline, X_new, 2, min_score=2.0)
-    assert suggestions == pipeline[-1].suggest(embeddings, 2, min_score=2.0)
-    assert any(suggestions)
-    assert tagkin.suggest(pipeline, X_new, threshold=0.5) == pipeline[-1].suggest(
-        embeddings, threshold=0.5
-    )
-    for explanation, other in zip(
-        tagkin.explain(pipeline, X_new, suggestions),
-        pipeline[-1].explain(embeddings, suggestions),
-        strict=True,
-    ):
-        assert [e.score for e in explanation] == [e.score for e in other]
-        assert [e.indices.tolist() for e in explanation] == [e.indices.tolist() for e in other]
-
-
-def test_a_method_alone_is_taken_as_well(collection):
-    X, Y, X_new = collection
-    model = NeighborVoting(7).fit(X, Y)
-    assert tagkin.suggest(model, X_new) == model.suggest(X_new)
-    assert (
-        tagkin.explain(model, X_new[:1], [0])[0][0].score
-        == model.explain(X_new[:1], [0])[0][0].score
-    )
-
-
-def test_what_cannot_explain_says_so(collection):
-    X, Y, X_new = collection
-    pipeline = pipeline_of(RidgeTransfer()).fit(X, Y)
-    with pytest.raises(InvalidInput, match=r"RidgeTransfer has no explain.*with neighbours"):
-        tagkin.explain(pipeline, X_new, [0])
-    with pytest.raises(InvalidInput, match="StandardScaler has no suggest"):
-        tagkin.suggest(StandardScaler(), X_new)
+# --- scores ------------------------------------------------------------------------------
 
 
 def test_a_score_is_the_mean_average_precision():

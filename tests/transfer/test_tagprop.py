@@ -146,7 +146,7 @@ def test_many_pairs_are_summed_part_by_part():
 def test_gradient_and_hessian_of_the_sigmoids():
     indices, _, Y = made()
     pairs = pairs_of(indices, Y, True)
-    p = pairs.table.votes(rank_weights(np.arange(K) / 3))
+    p = pairs.votes(rank_weights(np.arange(K) / 3))
     a, b = some_sigmoids()
 
     def problem(change_a, change_b):
@@ -219,7 +219,7 @@ def test_no_sigmoids_are_better(monotone, missing):
     indices, _, Y = made(missing=missing)
     pairs = pairs_of(indices, Y, True)
     weights = rank_weights(np.arange(K) / 3)
-    fitted = fit_label_sigmoids(pairs, pairs.table.votes(weights), monotone=monotone)
+    fitted = fit_label_sigmoids(pairs, pairs.votes(weights), monotone=monotone)
     p, n_present = dense_p(weights, indices, Y), Y.sum()
     for t in range(D):
         cost = np.where(Y[:, t] > 0, 0.5 / n_present, 0.5 / (Y.size - n_present))

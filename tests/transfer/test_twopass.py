@@ -1,4 +1,4 @@
-"""2PKNN against both passes in plain loops, and metric learning where the answer is known."""
+"""2PKNN against both passes in plain loops."""
 
 import functools
 import math
@@ -8,11 +8,9 @@ import pytest
 import scipy.sparse
 
 import tagkin
-from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.transfer import TwoPassKNN, margins
-from tagkin.transfer.margins import learn_dimension_weights, margin_loss, sample_size
-from tagkin.transfer.twopass_votes import balanced_neighbors
-from tests.conftest import assert_same, make_collection
+from tagkin.neighbors import nearest
+from tagkin.transfer import TwoPassKNN
+from tests.conftest import make_collection
 
 
 def distance(z, other, metric):
@@ -117,22 +115,6 @@ def test_rows_of_the_authors_form_add_up_to_one(collection):
     np.testing.assert_allclose(scores.sum(axis=1), 1)
 
 
-def test_division_by_each_labels_maximum_over_the_call(collection):
-    X, Y, X_new = collection
-    Y[:, 3] = 0
-    plain = TwoPassKNN(3).fit(X, Y)
-    scores = plain.decision_function(X_new)
-    most = np.where(scores.max(axis=0) > 0, scores.max(axis=0), 1)
-    model = TwoPassKNN(3, label_maximum=True).fit(X, Y)
-    with tagkin.memory_budget(3000):
-        np.testing.assert_allclose(model.decision_function(X_new), scores / most)
-        np.testing.assert_allclose(model.score_neighbors(*model.kneighbors(X_new)), scores / most)
-        for i, evidence in enumerate(model.explain(X_new, range(6))):
-            for t, e in enumerate(evidence):
-                assert e.score == pytest.approx(scores[i, t] / most[t])
-                assert e.shares.sum() == pytest.approx(e.score)
-
-
 def test_many_labels_in_little_memory(collection):
     """With hundreds of labels the union is long; blocks follow it."""
     X, X_new = collection.X, collection.X_new[:8]
@@ -141,146 +123,3 @@ def test_many_labels_in_little_memory(collection):
     expected = model.decision_function(X_new)
     with tagkin.memory_budget(50_000):
         np.testing.assert_allclose(model.decision_function(X_new), expected, atol=1e-12)
-
-
-# --- metric learning ---
-
-
-def made_margins(seed=0):
-    rng = np.random.default_rng(seed)
-    near, far = rng.random((7, 3, 4)), rng.random((7, 5, 4))
-    is_target, is_impostor = rng.random((7, 3)) < 0.7, rng.random((7, 5)) < 0.7
-    is_target[:, 0] = is_impostor[:, 0] = True
-    near[~is_target], far[~is_impostor] = 0, 0
-    return near, far, is_target, is_impostor
-
-
-def test_the_margin_loss_in_loops():
-    near, far, is_target, is_impostor = made_margins()
-    weights = np.array([0.5, 1.0, 0.0, 2.0])
-    total = 0.0
-    for i in range(7):
-        targets = [near[i, j] @ weights for j in range(3) if is_target[i, j]]
-        impostors = [far[i, j] @ weights for j in range(5) if is_impostor[i, j]]
-        short = [max(0, 1 + a - b) ** 2 for a in targets for b in impostors]
-        total += sum(short) / len(short) + 0.1 * sum(targets) / len(targets)
-    value, gradient = margin_loss(weights, near, far, is_target, is_impostor)
-    assert value == pytest.approx(total / 7)
-    step = 1e-6 * np.eye(4)
-    numerical = [
-        (
-            margin_loss(weights + s, *made_margins())[0]
-            - margin_loss(weights - s, *made_margins())[0]
-        )
-        / 2e-6
-        for s in step
-    ]
-    np.testing.assert_allclose(gradient, numerical, atol=1e-8)
-
-
-def noisy(n=400, seed=0):
-    """Labels show in the first three of thirty dimensions; the others are louder."""
-    rng = np.random.default_rng(seed)
-    kind = rng.integers(0, 6, n)
-    Y = np.eye(6)[kind]
-    Z = 3 * rng.standard_normal((n, 30))
-    Z[:, :3] = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T[kind]
-    Z[:, :3] += 0.1 * rng.standard_normal((n, 3))
-    return Z, Y, kind
-
-
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_learned_weights_find_the_dimensions_that_matter(metric):
-    Z, Y, kind = noisy()
-    right = []
-    for learning in (False, True):
-        model = TwoPassKNN(5, metric=metric, metric_learning=learning, random_state=0)
-        model.fit(Z[:300], Y[:300])
-        right.append((model.decision_function(Z[300:]).argmax(axis=1) == kind[300:]).mean())
-    weights = model.dimension_weights_
-    assert right[1] > right[0] + 0.1
-    assert weights[:3].mean() > 5 * weights[3:].mean()
-    assert weights.mean() == pytest.approx(1)
-    assert (weights >= 0).all()
-
-
-def test_distances_are_weighted_squares():
-    Z, Y, _ = noisy(120)
-    model = TwoPassKNN(2, metric="euclidean", metric_learning=True, random_state=0).fit(Z, Y)
-    neighbors = model.kneighbors(Z[:5] + 0.1)
-    for z, row, far in zip(Z[:5] + 0.1, neighbors.indices, neighbors.distances, strict=True):
-        is_there = row >= 0
-        expected = ((Z[row[is_there]] - z) ** 2 * model.dimension_weights_).sum(axis=1)
-        np.testing.assert_allclose(far[is_there], expected, rtol=1e-10)
-
-
-def test_learning_is_the_same_every_time_and_another_fit_forgets_it():
-    Z, Y, _ = noisy(120)
-    learned = TwoPassKNN(metric_learning=True, random_state=3).fit(Z, Y)
-    again = TwoPassKNN(metric_learning=True, random_state=3).fit(Z, Y)
-    assert_same(learned.dimension_weights_, again.dimension_weights_)
-    before = learned.decision_function(Z[:9])
-    learned.set_params(metric_learning=False)
-    np.testing.assert_array_equal(learned.decision_function(Z[:9]), before)  # as it was fitted
-    plain = TwoPassKNN().fit(Z, Y).decision_function(Z[:9])
-    np.testing.assert_array_equal(learned.fit(Z, Y).decision_function(Z[:9]), plain)
-    assert learned.dimension_weights_ is None
-
-
-def test_weights_are_one_where_there_is_nothing_to_learn():
-    Z = np.random.default_rng(0).standard_normal((10, 3))
-    for Y in (np.zeros((10, 2)), np.ones((10, 2)), np.eye(10)):
-        model = TwoPassKNN(metric_learning=True).fit(Z, Y)
-        np.testing.assert_array_equal(model.dimension_weights_, 1)
-    np.testing.assert_array_equal(
-        TwoPassKNN(metric_learning=True)
-        .fit(np.ones((4, 3)), np.eye(2)[[0, 0, 1, 1]])
-        .dimension_weights_,
-        1,
-    )
-
-
-def test_an_image_is_no_target_of_itself(monkeypatch):
-    """Two dimensions: common labels show in the first; only itself is near in both."""
-    rng = np.random.default_rng(0)
-    kind = np.arange(60) % 2
-    Z = np.stack([kind + 0.05 * rng.standard_normal(60), 2 * rng.standard_normal(60)], axis=1)
-    labels = scipy.sparse.csr_array(np.eye(2)[kind])
-    neighbors = balanced_neighbors(ExactNeighbors("euclidean").fit(Z), Z, labels, 3)
-    assert (neighbors.indices[:, 0] == np.arange(60)).all()
-    weights = learn_dimension_weights(Z, labels, np.arange(60), neighbors)
-    others = [np.delete(row, 0) for row in neighbors.indices]
-    without = type(neighbors)(np.array(others), neighbors.distances[:, 1:])
-    assert_same(learn_dimension_weights(Z, labels, np.arange(60), without), weights)
-    assert weights[0] > 10 * weights[1]
-    # room for more targets and impostors than there are makes no difference
-    monkeypatch.setattr(margins, "TARGETS", 2)
-    monkeypatch.setattr(margins, "IMPOSTORS", 3)
-    again = learn_dimension_weights(Z, labels, np.arange(60), neighbors)
-    np.testing.assert_allclose(again, weights, rtol=1e-6)
-
-
-def test_one_image_a_label_is_enough_to_learn_from():
-    Z, Y, _ = noisy(120)
-    model = TwoPassKNN(1, metric="euclidean", metric_learning=True, random_state=0).fit(Z, Y)
-    assert model.dimension_weights_[:3].min() > 1
-
-
-def test_wide_features_are_learned_from_fewer_images():
-    assert sample_size(100) == 1000
-    assert 30 * 4096 * sample_size(4096) <= 3 * 10**7
-    assert sample_size(10**9) == 1
-
-
-def test_metric_learning_looks_past_the_own_group():
-    """The first dimension tells bursts apart, the others labels: with groups those count more."""
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(60), 4)
-    Y = (rng.random((60, 3)) < 0.4)[groups]
-    X = np.column_stack([5 * rng.random(60)[groups], Y + 0.4 * rng.normal(size=Y.shape)])
-    method = TwoPassKNN(metric_learning=True, metric="euclidean")
-    alone = method.fit(X, Y).dimension_weights_
-    together = method.fit(X, Y, groups=groups).dimension_weights_
-    alike = TwoPassKNN(metric_learning=True, metric="euclidean").fit(X, Y, groups=np.arange(240))
-    np.testing.assert_array_equal(alike.dimension_weights_, alone)
-    assert together[0] < 0.95 * alone[0]

@@ -84,8 +84,6 @@ class Annotator(HasParameters):
         The photographs learned from, each once, relative to their common folder, and digests.
     paths_ : sequence of N str
         Their paths on this machine. A model does not store them: see `relocate`.
-    tags_from_ : str
-        Where their tags came from, as in `Collection.tags_from`.
     names_note_ : str
         Why the names of tags do not count; empty if they do.
     failures_ : list of Failure
@@ -104,7 +102,6 @@ class Annotator(HasParameters):
     root_name_: Annotated[str, Text(r"[^/\\\0]*")] = ""
     fingerprint_: str
     names_note_: str
-    tags_from_: str
     failures_: Annotated[Sequence[Failure], LEFT_OUT] = ()
     paths_: Annotated[Locations, LEFT_OUT]
     _opened: Annotated[PhotographReader | None, LEFT_OUT] = None
@@ -210,7 +207,6 @@ class Annotator(HasParameters):
         estimator.prior, note = reader.find_prior(extraction.features, self.names)
         self.model_ = tagged.learn(estimator, step)
         self.fingerprint_, self.names_note_ = reader.backbone.fingerprint, note
-        self.tags_from_ = getattr(photographs, "tags_from", "given")
         return self._keep(extraction, extraction.files, extraction.digests)
 
     def partial_fit(
@@ -324,7 +320,7 @@ class Annotator(HasParameters):
         reader, model = self._prepare(), self.model_
         rule = make_rule(model.calibrator, *asked)  # before photographs are read
         check_integer("n_kin", n_kin, 0)
-        known_of = read_known(photographs, self.tags_from_, present, rejected, complete, offered)
+        known_of = read_known(photographs, present, rejected, complete, offered)
         extraction, known = self._read(photographs, progress)
         learned = [self.tags_[k] if k >= 0 else () for k in known]
         tags, labels = known_of(extraction.files, learned)

@@ -68,7 +68,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     random_state : int or None, default 0
         Random seed.
     prior : NamePrior, optional
-        Scores images by the names of labels; see `tagkin.tag_meanings.TextPrior`. Its weight is
+        Scores images by the names of labels; see `tagkin.tag_meanings.NamePrior`. Its weight is
         learned on held-out images. A model is saved without it: set it again after loading.
 
     Attributes

@@ -58,7 +58,7 @@ def suggest_words(
     present: TagLists | None = None,
 ) -> list[PhotoSuggestions]:
     """Suggest words for photographs from their names alone."""
-    prior, tags_now = reader.require_prior(), current_tags(photographs, "given", present)
+    prior, tags_now = reader.require_prior(), current_tags(photographs, present)
     extraction = reader.read_any(photographs, progress)
     photos = [PhotoSuggestions(f, (), tuple(tags_now(f, ()))) for f in extraction.files]
     return add_words(photos, extraction.features, words, rule, prior)

@@ -46,7 +46,7 @@ def check_prior(prior: object) -> None:
     """Reject an object that does not score images by label names."""
     if prior is not None and not hasattr(prior, "meanings"):
         raise InvalidInput(
-            f"prior must score images by label names, as a TextPrior does; found {prior!r:.80}."
+            f"prior must score images by label names, as a NamePrior does; found {prior!r:.80}."
         )
 
 
@@ -91,7 +91,7 @@ def score_names(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarr
     if prior is None:
         raise InvalidInput(
             "This model uses the names of labels, and a model is saved without its prior. Set "
-            "prior, for example to TextPrior(CaptionEncoder())."
+            "prior, for example to NamePrior(CaptionEncoder())."
         )
     Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
     try:

@@ -54,13 +54,12 @@ def take_photographs(extraction: Extraction, rows: Sequence[int] | np.ndarray) -
 
 
 def current_tags(
-    photographs: Photographs, learned_from: str, present: TagLists | None = None
+    photographs: Photographs, present: TagLists | None = None
 ) -> Callable[[str, Sequence[str]], list[str]]:
     """Return a function of a photograph and its learned tags that returns its current tags.
 
     These are the `present` tags if the caller passes them. A collection knows the current tags;
-    other tags were deleted. But learned tags remain if they came from a source that the collection
-    did not read.
+    other tags were deleted.
     """
     if present is not None:
         paths = list_paths(photographs)
@@ -69,9 +68,7 @@ def current_tags(
     if not isinstance(photographs, Collection):
         return lambda file, learned: list(learned)
     now = dict(zip(photographs.files, photographs.tags, strict=True))
-    if photographs.knows_tags_from(learned_from):
-        return lambda file, learned: list(now[file])
-    return lambda file, learned: list(dict.fromkeys([*now[file], *learned]))
+    return lambda file, learned: list(now[file])
 
 
 def check_tags(files: Sequence[str], tags: TagLists | None) -> list[list[str]]:
@@ -103,7 +100,6 @@ def _check_row(file: str, row: object) -> list[str]:
 
 def read_known(
     photographs: Photographs,
-    learned_from: str,
     present: TagLists | None,
     rejected: TagLists | None,
     complete: Sequence[bool] | None,
@@ -115,7 +111,7 @@ def read_known(
     that returns the tags that these files have, and all that is known.
     """
     paths = list_paths(photographs)
-    tags_now = current_tags(photographs, learned_from, present)
+    tags_now = current_tags(photographs, present)
     no, still_open = (
         dict(zip(paths, check_tags(paths, lists or [None] * len(paths)), strict=True))
         for lists in (rejected, offered)

@@ -31,7 +31,7 @@ from tagkin.features import (
     get_backbone,
 )
 from tagkin.progress import Progress
-from tagkin.tag_meanings import CaptionEncoder, NamePrior, TextPrior
+from tagkin.tag_meanings import CaptionEncoder, NamePrior
 
 if TYPE_CHECKING:
     from tagkin.annotator.feature_annotator import FeatureAnnotator
@@ -116,17 +116,17 @@ class PhotographReader:
         return get_backbone(self.name)
 
     @property
-    def prior(self) -> TextPrior | None:
+    def prior(self) -> NamePrior | None:
         """Scores photographs by the names of tags; None if the backbone knows no names."""
         if self.backbone.text_encoder is not None:
-            return TextPrior(self.backbone.text_encoder)
+            return NamePrior(self.backbone.text_encoder)
         columns = self.backbone.caption_columns
         if columns is None:
             return None
         with self.open_cache() as cache:  # the encoder opens it again for names
-            return TextPrior(CaptionEncoder(columns, cache))
+            return NamePrior(CaptionEncoder(columns, cache))
 
-    def require_prior(self) -> TextPrior:
+    def require_prior(self) -> NamePrior:
         """Return the prior, or raise an error if the backbone knows no names."""
         prior = self.prior
         if prior is None:

@@ -15,7 +15,6 @@ from tagkin.arrays.checks import (
     check_label_matrix,
     check_same_features,
 )
-from tagkin.arrays.linalg import matmul_precision
 from tagkin.arrays.namespaces import (
     Array,
     expit,
@@ -40,7 +39,6 @@ __all__ = [
     "expit",
     "like",
     "logit",
-    "matmul_precision",
     "memory_budget",
     "namespace",
     "on_accelerator",

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from tagkin.arrays.namespaces import Array, is_tensor, on_accelerator
+from tagkin.arrays.namespaces import Array, is_tensor
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -32,9 +32,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _DEFAULT_BUDGET = 128 * 2**20
-# On a device, products are fastest with a multiple of 4,096 rows, and slow unless rows are a
-# multiple of four.
-_MULTIPLE, _ALIGNED = 4096, 4
 _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
 _SHARE = 8  # an eighth of the free memory is for temporary blocks
 _MOST = 4 * 2**30  # larger blocks are not faster
@@ -78,10 +75,7 @@ def block_rows(bytes_per_row: int, where: Array | None = None) -> int:
 
     Blocks are on the device of the array `where`, or on the host without it.
     """
-    rows = max(1, bytes_allowed(where) // max(1, bytes_per_row))
-    if rows > _MULTIPLE and on_accelerator(where):
-        rows -= rows % _MULTIPLE
-    return rows
+    return max(1, bytes_allowed(where) // max(1, bytes_per_row))
 
 
 def cached_rows(bytes_per_row: int) -> int:
@@ -92,10 +86,8 @@ def cached_rows(bytes_per_row: int) -> int:
 def row_blocks(n_rows: int, bytes_per_row: int, where: Array | None = None) -> Iterator[slice]:
     """Yield consecutive slices over `n_rows` rows, each of at most `block_rows`."""
     step = block_rows(bytes_per_row, where)
-    unaligned = n_rows % _ALIGNED if n_rows > _MULTIPLE and on_accelerator(where) else 0
-    for first, last in ((0, n_rows - unaligned), (n_rows - unaligned, n_rows)):
-        for start in range(first, last, step):
-            yield slice(start, min(start + step, last))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
 def evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:

@@ -1,48 +1,30 @@
-"""Products and factorisations of NumPy and torch matrices, and their precision on a GPU.
+"""Products and factorisations of NumPy and torch matrices.
 
 On the host, each uses as many threads as it keeps busy; see `tagkin.arrays.threads`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from functools import reduce
-from operator import and_
+from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from array_api_compat import is_torch_array
 
 from tagkin.arrays.checks import check_finite
-from tagkin.arrays.namespaces import Array, namespace, on_accelerator, to_numpy
-from tagkin.arrays.threads import blas_threads_for, find_libraries_again
-from tagkin.errors import InvalidInput, MissingExtra, pip_install
-
-if TYPE_CHECKING:
-    import torch
+from tagkin.arrays.namespaces import Array, namespace, on_accelerator
+from tagkin.arrays.threads import blas_threads, blas_threads_for, find_libraries_again
 
 __all__ = [
     "cholesky",
     "eigh",
-    "in_tf32",
     "matmul",
-    "matmul_precision",
     "pivoted_cholesky",
-    "round_to_tf32",
-    "row_norms",
     "solve_triangular",
-    "torch_precision",
     "unit_rows",
 ]
-
-PRECISIONS = ("float32", "tf32")
-_BLOCK_COLUMNS = 16  # columns of a factorisation between two waits of its threads, about
-_VECTOR_FACTOR = 16  # a multiplication takes this much longer in a vector product: memory is slow
-_SMALL = 512  # rows up to which a processor finds eigenvectors faster than an accelerator
 
 
 @functools.cache
@@ -61,7 +43,7 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
 
         return torch.matmul(A, B, out=out)
     n, m = (math.prod(part) for part in (A.shape[:-1], B.shape[1:]))
-    with blas_threads_for(n * A.shape[-1] * m * (_VECTOR_FACTOR if min(n, m) == 1 else 1)):
+    with blas_threads_for(n * A.shape[-1] * m):
         return np.matmul(A, B, out=None if out is None else np.asarray(out))
 
 
@@ -90,7 +72,7 @@ def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.nd
     The rows of R at the pivots, in their order, are a lower triangle. The residual diagonal of
     every other row is at most the tolerance.
     """
-    with blas_threads_for(_work_between_waits(A)):
+    with blas_threads(1):  # see `eigh`
         factor, pivots, rank, _ = _scipy_linalg().lapack.dpstrf(A.T, lower=1, tol=tolerance)
     R = np.empty((len(A), rank))
     R[pivots - 1] = np.tril(factor)[:, :rank]
@@ -111,30 +93,12 @@ def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
 
 def eigh(A: Array) -> tuple[Array, Array]:
     """Return eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
-    if on_accelerator(A) and A.shape[0] <= _SMALL:
-        xp = namespace(A)
-        values, vectors = (xp.asarray(part, device=A.device) for part in eigh(to_numpy(A)))
-        return values, vectors
     if is_torch_array(A):
         return namespace(A).linalg.eigh(A)
-    with blas_threads_for(_work_between_waits(A)):
+    # threads wait for each other after each few columns: on a busy machine, two of them took ten
+    # times as long as one for 4,096 rows
+    with blas_threads(1):
         return np.linalg.eigh(A)
-
-
-def row_norms(*sides: Array) -> list[Array] | None:
-    """Return the row norms of each side, or None if one is zero or its square out of range."""
-    xp = namespace(*sides)
-    safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
-    # BLAS would use several threads for long rows, which have too little work for them
-    with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(sides[0].shape[1]):
-        # one pass on a device, and in float32 whatever the precision of products there
-        squares = [
-            xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
-            for X in sides
-        ]
-    within = [xp.all((part > safe) & (part < 1 / safe)) for part in squares]
-    # for all sides together, to wait for a device only once
-    return [xp.sqrt(part) for part in squares] if bool(reduce(and_, within)) else None
 
 
 def unit_rows(X: Array, name: str = "X", rows: Sequence[int] | None = None) -> tuple[Array, Array]:
@@ -142,88 +106,19 @@ def unit_rows(X: Array, name: str = "X", rows: Sequence[int] | None = None) -> t
 
     `rows` are row numbers for the message about a row that is not finite.
     """
-    in_range = row_norms(X)
-    if in_range is not None:
-        return X / in_range[0][:, None], in_range[0]
-    check_finite(X, name, rows=rows)
     xp = namespace(X)
+    safe = math.sqrt(float(xp.finfo(X.dtype).smallest_normal))
+    # BLAS would use several threads for long rows, which have too little work for them
+    with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(X.shape[1]):
+        # one pass on a device
+        squares = xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
+    if bool(xp.all((squares > safe) & (squares < 1 / safe))):
+        norms = xp.sqrt(squares)
+        return X / norms[:, None], norms
+    check_finite(X, name, rows=rows)
     largest = xp.max(xp.abs(X), axis=1)
     scale = xp.where(largest > 0, largest, xp.ones_like(largest))
     X = X / scale[:, None]
     norms = xp.sqrt(xp.vecdot(X, X))
     X /= xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
     return X, norms * scale
-
-
-def _work_between_waits(A: Array) -> int:
-    """Return the number of multiplications between two waits of a factorisation's threads.
-
-    A factorisation multiplies the matrix with a few columns at a time, and its threads wait for
-    each other after each product. On a busy machine, two threads took ten times as long as one for
-    4,096 rows.
-    """
-    return math.prod(A.shape) * min(_BLOCK_COLUMNS, A.shape[0])
-
-
-# --- precision of products on a GPU ----------------------------------------------------------
-
-
-@contextlib.contextmanager
-def matmul_precision(precision: str) -> Iterator[None]:
-    """Choose how products of float32 matrices round on a GPU.
-
-    "float32" rounds as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
-    times faster. Kernel values are then off by up to 1e-3. The mean cosine between embeddings in
-    TF32 and in float32, after a rotation, was .9998 with 125,000 images and .994 with a million; it
-    was lower near the origin. Arrays on the host, float64 products and exact neighbours do not
-    change. The setting applies to all of torch within the ``with`` statement.
-
-    Examples
-    --------
-    >>> import tagkin
-    >>> with tagkin.matmul_precision("tf32"):  # doctest: +SKIP
-    ...     space.fit(X, Y)
-    """
-    if precision not in PRECISIONS:
-        raise InvalidInput(
-            f"precision must be one of {', '.join(PRECISIONS)}; found {precision!r}."
-        )
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtra(f"matmul_precision is for torch: {pip_install('torch')}") from error
-    before = torch_precision(torch)
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-def torch_precision(torch: ModuleType) -> str:
-    """Return how products of float32 matrices round now; "highest" is float32."""
-    try:
-        return torch.get_float32_matmul_precision()
-    except RuntimeError:  # set through the newer of torch's two interfaces
-        return "high" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "highest"
-
-
-def in_tf32(array: Array) -> bool:
-    """Whether products of float32 arrays on the array's device are rounded to TF32 now."""
-    if not on_accelerator(array):
-        return False
-    import torch
-
-    return torch_precision(torch) != "highest"
-
-
-def round_to_tf32(array: torch.Tensor) -> None:
-    """Round a float32 tensor to TF32, in place.
-
-    Its products in TF32 then have exact factors, so sums and sums of squares agree.
-    """
-    import torch
-
-    bits = array.view(torch.int32)
-    bits += 0x1000
-    bits &= ~0x1FFF

@@ -11,12 +11,13 @@ from tagkin.catalogue.database import LISTED, Database, as_list, set_fields
 from tagkin.catalogue.file_reading import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, replace_places
 from tagkin.collection.matching import match_table
-from tagkin.collection.reading import METADATA
 from tagkin.collection.tag_files import locate_tag_file, read_tags
 from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["FileTags", "TagFile", "begin_tag_file", "read_tag_file", "store_tag_file"]
+
+_METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _choose_file(root: Path, tags: str | None) -> Path | None:
         if not file.is_file():
             raise InvalidInput(f"There is no tag file {file}. Name it with --tags.")
         return file
-    files = [root / name for name in METADATA if (root / name).is_file()]
+    files = [root / name for name in _METADATA if (root / name).is_file()]
     if len(files) > 1:
         raise InvalidInput(
             f"Found several tag files: {', '.join(map(str, files))}. Choose one with --tags, or "

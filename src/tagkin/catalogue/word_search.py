@@ -9,7 +9,7 @@ import numpy as np
 
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.catalogue.photographs import TaggedContent
-from tagkin.tag_meanings import CaptionEncoder, TextPrior, measure_fit, score_words
+from tagkin.tag_meanings import CaptionEncoder, NamePrior, measure_fit, score_words
 
 if TYPE_CHECKING:
     from tagkin.features import FeatureCache
@@ -33,10 +33,10 @@ class WordSearch:
 
     Parameters
     ----------
-    prior : TextPrior
+    prior : NamePrior
     """
 
-    def __init__(self, prior: TextPrior):
+    def __init__(self, prior: NamePrior):
         self._prior = prior
         self._contents = np.zeros(0, dtype=np.int64)
         self._vectors: np.ndarray | None = None

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tagkin.cli.output import name_root, note, relative, report_problems, say
-from tagkin.cli.streams import escape
-from tagkin.cli.tables import seconds
 from tagkin.errors import InvalidInput, pip_install
 from tagkin.progress import Progress
 from tagkin.wording import count, edited_text, name_first
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Decided, Filters, Scan
 
 _NAMED = 3
-_TIMED = 16  # photographs whose time is measured
 
 
 def open_for_command(
@@ -117,34 +114,22 @@ def note_change(catalogue: Catalogue, backbone: str) -> bool:
     old = catalogue.model.load()[0].backbone
     if old == backbone:
         return False
-    import time
-
     import numpy as np
 
     from tagkin.annotator.photograph_reader import PhotographReader
 
     reader = PhotographReader(backbone)
-    photographs = catalogue.photographs.with_tags()
-    digests = [photograph.digest for photograph in photographs]
+    digests = [photograph.digest for photograph in catalogue.photographs.with_tags()]
     with reader.open_cache() as cache:
         out = np.empty((len(digests), reader.backbone.dimension), dtype=np.float16)
         is_cached = np.zeros(len(digests), dtype=bool)
         if cache is not None:
             is_cached = cache.load(reader.backbone, digests, out)
-    unread = [p.file for p, known in zip(photographs, is_cached, strict=True) if not known]
-    time_text = ""
-    if unread:
-        sample = unread[:_TIMED]
-        reader.cache = False  # a dry run keeps nothing
-        reader.read(sample[:1])  # opens the network
-        start = time.perf_counter()
-        reader.read(sample)
-        needed = (time.perf_counter() - start) * len(unread) / len(sample)
-        time_text = f", which takes about {seconds(needed)}"
+    n_unread = int(len(digests) - is_cached.sum())
     note(
         f"The backbone changes from {old} to {backbone}. It reads "
-        f"{count(len(unread), 'photograph')} that it does not know yet{time_text}. Old features "
-        "stay in the cache, and old suggestions until there are new ones."
+        f"{count(n_unread, 'photograph')} that it does not know yet. Old features stay in the "
+        "cache, and old suggestions until there are new ones."
     )
     return True
 
@@ -265,7 +250,7 @@ def day(moment: str | None) -> str:
     then = datetime.datetime.fromisoformat(moment).astimezone()
     ago = datetime.datetime.now().astimezone().date() - then.date()
     name = {0: "Today", 1: "Yesterday"}.get(ago.days, f"{then:%F}")
-    return escape(f"{name} {then:%H:%M}")
+    return f"{name} {then:%H:%M}"
 
 
 def note_to_confirm(paths: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from tagkin.cli.streams import encodable, unescape
+from tagkin.cli.streams import encodable, visible
 from tagkin.progress import Progress
 
 _TRAILING = re.compile(" +$", re.MULTILINE)
@@ -45,11 +45,15 @@ class StreamConsole(Console):
         # where rich cuts a text, it writes a single character: leave space for its replacement
         self.width -= len(encodable("…", self.encoding)) - 1
 
+    def text(self, *parts: str | tuple[str, str]) -> Text:
+        """Return text of parts, some of them with a style, in characters that can be shown."""
+        pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+        shown = ((encodable(visible(text), self.encoding), style) for text, style in pairs)
+        return Text.assemble(*shown)
+
     def render_str(self, text: str, **kwargs: Any) -> Text:
-        """Return text with its markup applied, as it is laid out and written."""
-        rendered = super().render_str(encodable(text, self.encoding), **kwargs)
-        rendered.plain = unescape(rendered.plain)
-        return rendered
+        """Return text as it is laid out and written; nothing in it is markup."""
+        return self.text((text, kwargs.get("style", "")))
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print as rich does; in a file or a pipe, no line ends with blanks."""

@@ -13,7 +13,7 @@ from typing import NoReturn, ParamSpec
 import typer
 
 from tagkin.cli.output import note, say
-from tagkin.cli.streams import discard, escape
+from tagkin.cli.streams import discard
 from tagkin.errors import Parameter, TagkinError
 from tagkin.version import __version__
 
@@ -38,21 +38,21 @@ def guard_command(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(DONE) from None
         except KeyboardInterrupt:
             discard(sys.stdout)
-            _end(
-                "[yellow]Interrupted.[/yellow] What was done so far is kept: the same command "
-                "continues from there.",
-                INTERRUPTED,
+            say(
+                ("Interrupted.", "yellow"),
+                " What was done so far is kept: the same command continues from there.",
             )
+            raise typer.Exit(INTERRUPTED) from None
         except TagkinError as error:
-            _end(_error("".join(map(_with_option, error.parts))), FAILED)
+            _fail("".join(map(_with_option, error.parts)))
         except OSError as error:
             discard(sys.stdout)
             where = f"{error.filename}: " if error.filename else ""
-            _end(_error(f"{where}{error.strerror or error}."), FAILED)
+            _fail(f"{where}{error.strerror or error}.")
         except Exception as error:
             if os.environ.get("TAGKIN_DEBUG"):
                 raise
-            _end(_error(_report(error)), FAILED)
+            _fail(_report(error))
 
     return run
 
@@ -63,10 +63,6 @@ def _with_option(part: str | Parameter) -> str:
         return str(part)
     option = f"--{part.name.replace('_', '-')}"
     return option if part.value in (None, True) else f"{option} {part.value}"
-
-
-def _error(text: str) -> str:
-    return f"[red]Error:[/red] {escape(text)}"
 
 
 def _report(error: Exception) -> str:
@@ -81,9 +77,9 @@ def _report(error: Exception) -> str:
     )
 
 
-def _end(text: str, code: int) -> NoReturn:
-    say(text)
-    raise typer.Exit(code) from None
+def _fail(text: str) -> NoReturn:
+    say(("Error:", "red"), f" {text}")
+    raise typer.Exit(FAILED) from None
 
 
 @contextlib.contextmanager

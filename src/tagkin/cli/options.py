@@ -97,18 +97,20 @@ def complete_tag(incomplete: str) -> list[str]:
 # --- arguments ----------------------------------------------------------------------------
 
 
-def argument(name: str) -> ArgumentInfo:
+def argument(name: str, callback: Callable[[object], object] | None = None) -> ArgumentInfo:
     """Return an argument that the text of the command explains, and no list of options.
 
     Whether a file can be read is not checked here: a file that cannot must not stop others.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the help.
+    callback : function, optional
+        Returns the value that the command gets.
     """
-    return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
-
-
-def _in_collection(name: str) -> ArgumentInfo:
-    """Return an argument that may name a part of a server's collection."""
     return typer.Argument(
-        metavar=name, show_default=False, hidden=True, readable=False, callback=find_on_server
+        metavar=name, show_default=False, hidden=True, readable=False, callback=callback
     )
 
 
@@ -124,9 +126,9 @@ def find_on_server(value: object) -> object:
     return folder.joinpath(*value.parts[1:]) if folder.is_dir() else value
 
 
-PhotosOrAll = Annotated[list[Path] | None, _in_collection("PHOTOS")]
-Photo = Annotated[Path, _in_collection("PHOTO")]
-Folder = Annotated[Path | None, _in_collection("FOLDER")]
+PhotosOrAll = Annotated[list[Path] | None, argument("PHOTOS", find_on_server)]
+Photo = Annotated[Path, argument("PHOTO", find_on_server)]
+Folder = Annotated[Path | None, argument("FOLDER", find_on_server)]
 
 # --- which catalogue, and which suggestions ---------------------------------------------
 

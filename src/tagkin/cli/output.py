@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tagkin.cli.streams import discard, encode_text, escape
+from tagkin.cli.streams import discard, encode_text
 from tagkin.errors import StorageError
 from tagkin.progress import Progress, silent
 from tagkin.wording import count
@@ -41,35 +41,35 @@ def data() -> StreamConsole:
     return StreamConsole(stderr=False)
 
 
-def say(text: str) -> None:
-    """Tell the person at the terminal a sentence; `text` may have rich's markup.
+def say(*parts: str | tuple[str, str]) -> None:
+    """Tell the person at the terminal a sentence, of parts that may have a style of rich.
 
-    Text that is not ours goes into it by `shown` or `escape`. A closed stream stops nothing.
+    A closed stream stops nothing.
     """
     from tagkin.cli.console import StreamConsole
 
     console = StreamConsole(stderr=True)
     try:
-        console.print(text, soft_wrap=not console.is_terminal)
+        console.print(console.text(*parts), soft_wrap=not console.is_terminal)
     except OSError:
         discard(sys.stderr)
 
 
 def note(text: str) -> None:
-    """Tell something that stops nothing; plain text."""
-    say(f"[yellow]Note:[/yellow] {escape(text)}")
+    """Tell something that stops nothing."""
+    say(("Note:", "yellow"), f" {text}")
 
 
 def report_problems(problems: Iterable[Failure], most: int | None = _NAMED) -> list[dict[str, str]]:
     """Name files that could not be read on standard error; return all of them for JSON."""
     reasons = {problem.file: problem.reason for problem in problems}
     if reasons:
-        say(f"[yellow]Note:[/yellow] {count(len(reasons), 'file')} could not be read:")
+        note(f"{count(len(reasons), 'file')} could not be read:")
     for k, (file, reason) in enumerate(reasons.items()):
         if k == most and len(reasons) > k + 1:
             say(f"  and {len(reasons) - k:,} more (--json names them all)")
             break
-        say(f"  {shown(file)}: {escape(reason)}")
+        say(f"  {relative(file)}: {reason}")
     return failure_rows(problems)
 
 
@@ -90,11 +90,6 @@ def progress_bar() -> Iterator[Progress]:
         return
     with draw_progress(console) as step:
         yield step
-
-
-def shown(path: str | os.PathLike[str]) -> str:
-    """Return a path as a person is shown it, never read as markup."""
-    return escape(relative(path))
 
 
 def name_root(root: Path, name: str) -> None:
@@ -129,6 +124,11 @@ def send(text: str) -> None:
         return
     stream.flush()
     stream.buffer.write(encode_text(text))
+
+
+def send_json(value: object) -> None:
+    """Write a value to standard output as a line of JSON; see `json_line`."""
+    send(json_line(value))
 
 
 def json_line(value: object) -> str:

@@ -15,48 +15,25 @@ _ERRORS = "tagkin-plain"
 # The characters that we draw with, in ASCII; other characters are escaped.
 _PLAIN = {"━": "#", "┄": "-", "─": "-", "–": "-", "—": "-", "…": "...", "·": "-", "�": "?"}
 
-# In text that is not ours, brackets and backslashes become characters that no text has, so rich
-# reads no markup in it, whatever comes before and after it.
-_ESCAPED = {ord("["): "\ufdd0", ord("\\"): "\ufdd1"}
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_UNESCAPED = {ord(stand_in): chr(char) for char, stand_in in _ESCAPED.items()}
 
 
-def escape(text: str) -> str:
-    """Return text that is not ours, such as a tag or a reason, in a form for a `StreamConsole`.
+def visible(text: str) -> str:
+    """Return text with a mark in place of characters that would change the text around them.
 
-    It is never read as markup. Control characters and broken characters are replaced, and so are
-    characters that turn the direction of the text after them, which would read as another text.
+    These are control characters, broken characters and characters that turn the direction of the
+    text after them, which would read as another text.
     """
-    return "".join("�" if _is_harmful(c) else c for c in text).translate(_ESCAPED)
-
-
-def unescape(text: str) -> str:
-    """Undo `escape` after markup is parsed."""
-    return text.translate(_UNESCAPED)
+    return "".join("�" if _is_harmful(c) else c for c in text)
 
 
 def _is_harmful(char: str) -> bool:
-    if unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _TURNING:
-        return True
-    return ord(char) in _UNESCAPED
+    return unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _TURNING
 
 
 def encodable(text: str, encoding: str) -> str:
-    """Return the text in characters of an encoding."""
-    try:
-        unescape(text).encode(encoding)
-    except UnicodeEncodeError:
-        return "".join(_replace(char, encoding) for char in text)
-    return text
-
-
-def _replace(char: str, encoding: str) -> str:
-    try:
-        unescape(char).encode(encoding)
-    except UnicodeEncodeError:
-        return _plain(char).translate(_ESCAPED)
-    return char
+    """Return `visible` text in characters of an encoding."""
+    return text.encode(encoding, _ERRORS).decode(encoding)
 
 
 def _plain(char: str) -> str:

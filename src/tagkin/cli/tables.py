@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from tagkin.cli.output import data, shown
+from tagkin.cli.output import data, relative
 from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
     from rich.box import Box
     from rich.console import Console
     from rich.table import Column, Table
-
-    from tagkin.annotator import Kin
+    from rich.text import Text
 
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
@@ -91,10 +90,10 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
     return grid
 
 
-def kin_text(kin: Iterable[Kin]) -> str:
-    """Write kin in a line, each with its share; kin whose share rounds to 0 % are left out."""
-    shares = ((photo, percent(photo.share)) for photo in kin)
-    return ", ".join(f"{shown(photo.file)} ({share})" for photo, share in shares if share != "0 %")
+def kin_text(kin: Iterable[tuple[str, float]]) -> str:
+    """Write kin in a line, files with their shares; a share that rounds to 0 % is left out."""
+    shares = ((file, percent(share)) for file, share in kin)
+    return ", ".join(f"{relative(file)} ({share})" for file, share in shares if share != "0 %")
 
 
 def photographs_text(n: int, n_files: int) -> str:
@@ -129,11 +128,11 @@ def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:
     return f"{text}; about {expected:,.0f} of them right"
 
 
-def bar(share: float) -> str:
+def bar(share: float) -> Text:
     """Write a share as a bar of characters."""
     filled = round(_BAR * min(max(share, 0.0), 1.0))
     # two characters, so it can be read without colours
-    return f"[cyan]{'━' * filled}[/cyan][bright_black]{'┄' * (_BAR - filled)}[/bright_black]"
+    return data().text(("━" * filled, "cyan"), ("┄" * (_BAR - filled), "bright_black"))
 
 
 def seconds(time: float) -> str:

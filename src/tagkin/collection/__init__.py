@@ -18,7 +18,6 @@ from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.collection.tag_files import read_tags as read_tags
-    from tagkin.collection.tag_files import write_tags as write_tags
     from tagkin.collection.tag_tables import TagTable as TagTable
     from tagkin.collection.word_lists import format_tag_list as format_tag_list
     from tagkin.collection.word_lists import read_synonyms as read_synonyms
@@ -39,7 +38,6 @@ __all__ = [
     "read_tag_list",
     "read_tags",
     "sidecar_names",
-    "write_tags",
 ]
 
 # Imported at first use, because few collections have such files.
@@ -49,6 +47,5 @@ _HOMES = {
     "read_synonyms": "word_lists",
     "read_tag_list": "word_lists",
     "read_tags": "tag_files",
-    "write_tags": "tag_files",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -17,8 +17,10 @@ from tagkin.images.file_blocks import (
     EXIF_DIRECTORY,
     XMP,
     TooManySegments,
+    chunks,
     directories,
     first_directory,
+    gif_blocks,
     segments,
 )
 from tagkin.images.formats import format_of, open_header
@@ -38,8 +40,7 @@ __all__ = [
 ]
 
 MAX_BYTES = 16 << 20  # of all metadata in a file; usually far less
-_MAX_CHUNKS = 1 << 16  # in a PNG, WebP or JPEG 2000 file
-_MAX_PARTS = 1 << 18  # sub-blocks in a GIF file, each of up to 255 bytes
+_MAX_BOXES = 1 << 16  # in a JPEG 2000 file
 _MAX_EXIF = 4  # blocks; there should be one
 _MAX_RESOURCES = 1 << 12  # in a Photoshop block, which has about thirty
 _MAX_WHOLE = 64 << 20  # bytes of a HEIF or AVIF file, which its decoder reads whole
@@ -135,22 +136,25 @@ def find_metadata(file: BinaryIO) -> Metadata:
     file.seek(0)
     kind = format_of(head)
     metadata = Metadata()
-    if kind == "JPEG":
-        _from_jpeg(file, metadata)
-    elif kind in ("PNG", "WebP"):
-        _from_chunks(file, metadata, is_png=kind == "PNG")
-    elif kind == "GIF":
-        _from_gif(file, metadata)
-    elif kind == "TIFF":
-        wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
-        metadata.add_directory(first_directory(file, wanted))
-        metadata.add_capture(file, head[:2])
-    elif kind in ("HEIF", "AVIF"):
-        _from_heif(file, kind, metadata)
-    elif kind == "PSD":
-        _from_psd(file, metadata)
-    elif kind == "JPEG 2000":
-        _from_boxes(file, metadata)
+    try:
+        if kind == "JPEG":
+            _from_jpeg(file, metadata)
+        elif kind in ("PNG", "WebP"):
+            _from_chunks(file, metadata, is_png=kind == "PNG")
+        elif kind == "GIF":
+            _from_gif(file, metadata)
+        elif kind == "TIFF":
+            wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
+            metadata.add_directory(first_directory(file, wanted))
+            metadata.add_capture(file, head[:2])
+        elif kind in ("HEIF", "AVIF"):
+            _from_heif(file, kind, metadata)
+        elif kind == "PSD":
+            _from_psd(file, metadata)
+        elif kind == "JPEG 2000":
+            _from_boxes(file, metadata)
+    except TooManySegments as error:
+        metadata.problem = f"its metadata were not all read: {error}"
     return metadata
 
 
@@ -173,10 +177,9 @@ def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
                 content = content.removeprefix(_MORE_XMP)
                 position = int.from_bytes(content[36:40], "big")
                 more.setdefault(content[:32], {})[position] = content[40:]
-    except TooManySegments as error:
-        metadata.problem = f"its metadata were not all read: {error}"
-    metadata.iptc += _resources(bytes(photoshop))
-    metadata.xmp += [b"".join(parts[at] for at in sorted(parts)) for parts in more.values()]
+    finally:
+        metadata.iptc += _resources(bytes(photoshop))
+        metadata.xmp += [b"".join(parts[at] for at in sorted(parts)) for parts in more.values()]
 
 
 def _resources(block: bytes, wanted: int = _IPTC) -> list[bytes]:
@@ -215,7 +218,7 @@ def _from_psd(file: BinaryIO, metadata: Metadata) -> None:
 def _from_boxes(file: BinaryIO, metadata: Metadata) -> None:
     """Find the metadata in the boxes of a JPEG 2000 file, before or after the picture."""
     at = 0
-    for _ in range(_MAX_CHUNKS):
+    for _ in range(_MAX_BOXES):
         file.seek(at)
         head = file.read(16)
         length, start = int.from_bytes(head[:4], "big"), at + 8
@@ -232,29 +235,20 @@ def _from_boxes(file: BinaryIO, metadata: Metadata) -> None:
             elif kind in (_UUID_XMP, _UUID_IPTC) and size > 0:
                 blocks = metadata.xmp if kind == _UUID_XMP else metadata.iptc
                 blocks.append(metadata.read(file, size))
-    metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} boxes"
+    raise TooManySegments(f"more than {_MAX_BOXES:,} boxes")
 
 
 # --- PNG and WebP ------------------------------------------------------------------------
 
 
 def _from_chunks(file: BinaryIO, metadata: Metadata, *, is_png: bool) -> None:
-    file.seek(8 if is_png else 12)
-    for _ in range(_MAX_CHUNKS):
-        head = file.read(8)
-        name, size = (head[4:], head[:4]) if is_png else (head[:4], head[4:])
-        if len(head) < 8 or not name.strip().isalnum() or name == b"IEND":
-            return
-        length = int.from_bytes(size, "big" if is_png else "little")
-        after = file.tell() + (length + 4 if is_png else _even(length))  # 4 for a checksum
+    for name, length in chunks(file, is_png=is_png):
         if name in (b"eXIf", b"EXIF"):
             metadata.add_exif(metadata.read(file, length))
         elif name == b"XMP ":
             metadata.xmp.append(metadata.read(file, length))
         elif name in (b"iTXt", b"zTXt", b"tEXt"):
             _add_text(file, metadata, name, length)
-        file.seek(after)
-    metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} chunks"
 
 
 def _add_text(file: BinaryIO, metadata: Metadata, kind: bytes, length: int) -> None:
@@ -300,42 +294,12 @@ def _add_profile(metadata: Metadata, kind: bytes, text: bytes) -> None:
 
 def _from_gif(file: BinaryIO, metadata: Metadata) -> None:
     """Find XMP in a GIF file, which has it in one piece; the trailer ends sub-block parsing."""
-    left = _MAX_PARTS
-    _skip_colours(file, file.read(13)[10:11])
-    while left > 0:
-        kind = file.read(1)
-        if kind == b",":
-            _skip_colours(file, file.read(9)[8:])
-            file.read(1)  # code size of the pixels
-            left = _skip_parts(file, left)
-        elif kind == b"!":
-            is_application, start = file.read(1) == b"\xff", file.tell()
-            is_xmp = is_application and file.read(len(_GIF_XMP)) == _GIF_XMP
-            start += len(_GIF_XMP) if is_xmp else 0
+    for label, start, end in gif_blocks(file):
+        if label == b"!\xff" and not metadata.xmp:
             file.seek(start)
-            left = _skip_parts(file, left)
-            if is_xmp and not metadata.xmp:
-                length = file.tell() - start
-                file.seek(start)
-                metadata.xmp.append(metadata.read(file, length).partition(_GIF_XMP_END)[0])
-                file.seek(start + length)
-        elif kind != b"\0":
-            return
-        left -= 1
-    metadata.problem = f"its metadata were not all read: more than {_MAX_PARTS:,} parts"
-
-
-def _skip_colours(file: BinaryIO, flags: bytes) -> None:
-    if flags and flags[0] & 0x80:
-        file.seek(3 * (2 << (flags[0] & 7)), os.SEEK_CUR)
-
-
-def _skip_parts(file: BinaryIO, left: int) -> int:
-    """Skip a series of sub-blocks; return how many more may be read."""
-    while left > 0 and (size := file.read(1)) not in (b"", b"\0"):
-        file.seek(size[0], os.SEEK_CUR)
-        left -= 1
-    return left
+            if file.read(len(_GIF_XMP)) == _GIF_XMP:
+                packet = metadata.read(file, end - start - len(_GIF_XMP))
+                metadata.xmp.append(packet.partition(_GIF_XMP_END)[0])
 
 
 # --- HEIF and AVIF -----------------------------------------------------------------------

@@ -34,31 +34,18 @@ _OPTIONAL = (str, type(None))
 # --- digiKam -----------------------------------------------------------------------------
 
 _DIGIKAM_VERSIONS = range(6, 18)  # of digiKam 2.0 to 9.1; the tables are the same in all of them
-_DIGIKAM_TABLES = {
-    "Settings": "keyword value",
-    "AlbumRoots": "id identifier specificPath",
-    "Albums": "id albumRoot relativePath",
-    "Images": "id album name status category",
-    "Tags": "id pid name",
-    "TagProperties": "tagid property",
-    "ImageTags": "imageid tagid",
-}
 _INTERNAL = "_Digikam_Internal_Tags_"
 
 
 def read_digikam(path: Path) -> TagTable:
     """Read the tags of all photographs in a database of digiKam."""
     with open_database(path, "digiKam") as database:
-        database.check_tables(_DIGIKAM_TABLES)
-        rows = database.rows("SELECT value FROM Settings WHERE keyword = 'DBVersion'", (str, int))
-        version = str(next(rows, ("none",))[0])
-        if not version.isdecimal() or int(version[:9]) not in _DIGIKAM_VERSIONS:
-            known = f"{_DIGIKAM_VERSIONS[0]} to {_DIGIKAM_VERSIONS[-1]}"
-            raise InvalidInput(
-                f"{path} is a database of a digiKam that tagkin does not know: its version is "
-                f"{version[:20]}, not {known}. Let digiKam write its tags to the photographs or to "
-                "sidecars (Item › Write Metadata to File), and scan those."
-            )
+        database.check_version(
+            "SELECT value FROM Settings WHERE keyword = 'DBVersion'",
+            _DIGIKAM_VERSIONS,
+            "Let digiKam write its tags to the photographs or to sidecars (Item › Write Metadata "
+            "to File), and scan those.",
+        )
         roots = {
             root: _digikam_root(identifier or "", specific_path or "")
             for root, identifier, specific_path in database.rows(
@@ -97,35 +84,17 @@ def _digikam_root(identifier: str, specific_path: str) -> str:
 # --- Lightroom ---------------------------------------------------------------------------
 
 _LIGHTROOM_VERSIONS = range(3, 16)  # of Lightroom; the tables are the same in all of them
-_LIGHTROOM_TABLES = {
-    "Adobe_variablesTable": "name value",
-    "AgLibraryRootFolder": "id_local absolutePath",
-    "AgLibraryFolder": "id_local rootFolder pathFromRoot",
-    "AgLibraryFile": "id_local folder baseName extension",
-    "Adobe_images": "id_local rootFile fileFormat",
-    "AgLibraryKeyword": "id_local parent name",
-    "AgLibraryKeywordImage": "image tag",
-    "AgLibraryKeywordSynonym": "keyword name",
-}
 
 
 def read_lightroom(path: Path) -> TagTable:
     """Read the keywords of all photographs in a catalogue of Lightroom Classic."""
     with open_database(path, "Lightroom") as database:
-        database.check_tables(_LIGHTROOM_TABLES)
-        rows = database.rows(
-            "SELECT CAST(value AS TEXT) FROM Adobe_variablesTable WHERE name = 'Adobe_DBVersion'",
-            _OPTIONAL,
+        database.check_version(  # 1300025 is of Lightroom 13
+            "SELECT CAST(value AS INTEGER) / 100000 FROM Adobe_variablesTable "
+            "WHERE name = 'Adobe_DBVersion'",
+            _LIGHTROOM_VERSIONS,
+            "Choose Metadata › Save Metadata to Files in Lightroom, and scan the photographs.",
         )
-        version = str(next(rows, ("none",))[0])
-        major = version[:-5]  # 1300025 is of Lightroom 13
-        if not major.isdecimal() or int(major[:9]) not in _LIGHTROOM_VERSIONS:
-            known = f"{_LIGHTROOM_VERSIONS[0]} to {_LIGHTROOM_VERSIONS[-1]}"
-            raise InvalidInput(
-                f"{path} is a catalogue of a Lightroom that tagkin does not know: its version is "
-                f"{version[:20]}, not of Lightroom {known}. Choose Metadata › Save Metadata to "
-                "Files in Lightroom, and scan the photographs."
-            )
         roots = dict(
             database.rows("SELECT id_local, absolutePath FROM AgLibraryRootFolder", int, str)
         )
@@ -163,7 +132,6 @@ def read_apple_photos(path: Path) -> TagTable:
     """Read the keywords of all photographs on this disk, by the library's ``Photos.sqlite``."""
     library = Path(os.path.abspath(path)).parent.parent
     with open_database(path, "Apple Photos") as database:
-        database.check_tables({"Z_METADATA": "Z_VERSION Z_PLIST"})
         _check_apple_version(database)
         tags = _read_with_osxphotos(database, library)
         for file, names in tags.items():

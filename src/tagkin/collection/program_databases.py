@@ -60,20 +60,14 @@ class ProgramDatabase:
         """Return the error for a file that is not as the program writes it."""
         return InvalidInput(f"{self.path} is not as {self.program} writes it: {problem}.")
 
-    def check_tables(self, tables: Mapping[str, str]) -> None:
-        """Reject a database without these tables, each with the names of its columns.
-
-        Views and computed columns do not count.
-        """
-        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        there = {name for (name,) in self.rows(query, str)}
-        for table, columns in tables.items():
-            if table not in there:
-                raise self.fault(f"it has no table {table}")
-            info = self._connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
-            names = {name for _, name, *_, hidden in info if not hidden}
-            if missing := set(columns.split()) - names:
-                raise self.fault(f"the table {table} has no column {min(missing)}")
+    def check_version(self, query: str, known: range, advice: str) -> None:
+        """Reject a database whose version, the result of a query, is not known."""
+        (version,) = next(self.rows(query, (int, str, type(None))), (None,))
+        if not str(version).isdecimal() or int(str(version)[:9]) not in known:
+            raise InvalidInput(
+                f"{self.path} is of a {self.program} that tagkin does not know: its version is "
+                f"{str(version)[:20]}, not {known[0]} to {known[-1]}. {advice}"
+            )
 
     def rows(self, query: str, *types: type | tuple[type, ...]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query, whose columns have these types (sqlite3 knows them as Any)."""

@@ -34,9 +34,8 @@ from typing import NamedTuple
 from tagkin.collection.levels import merge_tags
 from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, Parameter, StorageError
-from tagkin.filesystem import write_whole
 
-__all__ = ["guarded_cell", "locate_tag_file", "read_tags", "write_tags"]
+__all__ = ["guarded_cell", "locate_tag_file", "read_tags"]
 
 _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
@@ -250,64 +249,3 @@ def _exiftool_table(rows: list[_Row], column: str | None, path: Path) -> TagTabl
         if row_tags := merge_tags(words):
             tags.setdefault(str(row.cells[_EXIFTOOL_NAME]), []).extend(row_tags)
     return TagTable(list(tags), list(tags.values()))
-
-
-# --- writing -----------------------------------------------------------------------------
-
-
-def write_tags(path: str | os.PathLike[str], table: TagTable, *, overwrite: bool = False) -> None:
-    """Write a tag file, ``.csv`` or ``.jsonl``, completely or not at all.
-
-    `read_tags` reads the same table back. CSV has one row per image with ``;`` between its tags,
-    or one row per image and tag if a tag contains a separator. An existing file is replaced only
-    with `overwrite`; its other columns are lost.
-
-    Parameters
-    ----------
-    path : path
-        The file to write, ``.csv`` or ``.jsonl``.
-    table : TagTable
-        Files and their tags.
-    overwrite : bool, default False
-        Replace an existing one.
-    """
-    path = Path(path)
-    text = _csv_text(table) if _choose_parser(path) is _csv_rows else _json_text(table)
-    try:
-        data = text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        around = text[max(0, error.start - 30) : error.end]
-        raise InvalidInput(f"UTF-8 cannot encode {around!r}. Rename it.") from error
-    try:
-        path = path.resolve()
-        if path.exists() and not overwrite:
-            parameter = Parameter("overwrite", True)
-            raise StorageError(f"{path} already exists. Pass ", parameter, " to replace it.")
-        write_whole(path, data)
-    except StorageError:
-        raise
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise StorageError(
-            f"Could not write {path}: {reason}. An existing file is unchanged."
-        ) from error
-
-
-def _json_text(table: TagTable) -> str:
-    rows = zip(table.file_names, table.tags, strict=True)
-    lines = (json.dumps({_NAME: n, "tags": t}, ensure_ascii=False) for n, t in rows)
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _csv_text(table: TagTable) -> str:
-    out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    rows = list(zip(table.file_names, table.tags, strict=True))
-    if any(s in tag for _, tags in rows for tag in tags for s in _SEPARATORS):
-        writer.writerow([_NAME, "tag"])
-        cells = ([name, tag] for name, tags in rows for tag in tags or [""])
-    else:
-        writer.writerow([_NAME, "tags"])
-        cells = ([name, _SEPARATORS[0].join(tags)] for name, tags in rows)
-    writer.writerows(map(guarded_cell, row) for row in cells)
-    return out.getvalue()

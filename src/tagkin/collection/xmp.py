@@ -5,10 +5,9 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from html import unescape
-from typing import Protocol, cast
+from typing import Any, TypeAlias
 
 from lxml import etree
 
@@ -41,9 +40,9 @@ MAX_BYTES = 8 << 20  # of a packet or a sidecar; usually far less
 _MAX_MARKUP = 200_000  # elements and attributes; 10,000 keywords in every field need 60,000
 _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields before parsing
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_NODE_ID = f"{{{RDF}}}nodeID"
 _RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
 TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
+_AMPERSAND = re.compile(r"&(?!(?:#[0-9]+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);)")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -102,29 +101,8 @@ _CATEGORIES = "acdsee:categories"
 _CATEGORIES_TAG = "{http://ns.acdsee.com/iptc/1.0/}categories"
 
 
-class Element(Protocol):
-    """An element of lxml, which has no public name for its type: the parts that are used."""
-
-    tag: str
-    text: str | None
-    tail: str | None
-
-    @property
-    def attrib(self) -> MutableMapping[str, str]: ...
-    @property
-    def nsmap(self) -> Mapping[str | None, str]: ...
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: int, /) -> Element: ...
-    def __iter__(self) -> Iterator[Element]: ...
-    def get(self, key: str, /) -> str | None: ...
-    def findtext(self, path: str, /) -> str | None: ...
-    def findall(self, path: str, /) -> list[Element]: ...
-    def iter(self, tag: object = None, /) -> Iterator[Element]: ...
-    def iterchildren(self, *tags: object) -> Iterator[Element]: ...
-    def iterancestors(self, tag: str, /) -> Iterator[Element]: ...
-    def itertext(self, tag: object = None, /) -> Iterator[str]: ...
-    def getparent(self) -> Element | None: ...
-    def getroottree(self) -> object: ...
+Element: TypeAlias = Any
+"""An element of lxml, which has no public name for its type."""
 
 
 class NotXml(Exception):
@@ -187,8 +165,8 @@ def _detect_encoding(data: bytes) -> str:
     return "utf-8"
 
 
-def parse(text: str) -> Element:
-    """Parse XML and return its root element.
+def parse(text: str, *, recover: bool = False) -> Element:
+    """Parse XML and return its root element; with `recover`, what is left of it.
 
     Document types are rejected: XMP does not use them, and their entities can exhaust memory or
     name other files. Elements deeper than 256 levels, and more than 200,000 elements and
@@ -205,13 +183,17 @@ def parse(text: str) -> Element:
         load_dtd=False,
         no_network=True,
         strip_cdata=False,
+        recover=recover,
     )
     try:
-        return cast(Element, etree.fromstring(text.encode("utf-8"), parser))
+        root = etree.fromstring(text.encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:
         raise NotXml(one_line(f"{error.msg}")) from error
     except UnicodeEncodeError as error:
         raise NotXml(f"{error.object[error.start]!r} is not a character") from error
+    if root is None:  # only a parser that recovers returns nothing
+        raise NotXml("it has no element")
+    return root
 
 
 # --- reading -----------------------------------------------------------------------------
@@ -239,7 +221,15 @@ def xmp_lists(packet: bytes) -> tuple[dict[str, list[str]], str | None]:
         return {}, f"its XMP {error}"
     except NotXml as error:
         problem = f"its XMP is not well-formed ({error}); only some keywords may have been read"
-        return _search_text(text), problem
+        return _read_remains(text), problem
+
+
+def _read_remains(text: str) -> dict[str, list[str]]:
+    """Return the keywords that a parser finds in XML that is not well-formed."""
+    try:
+        return lists_of(parse(_AMPERSAND.sub("&amp;", text), recover=True))
+    except NotXml:
+        return {}
 
 
 def xmp_rating(packet: bytes) -> int | None:
@@ -306,18 +296,11 @@ def lists_of(root: Element) -> dict[str, list[str]]:
 def _read_lists(root: Element) -> dict[str, list[str]]:
     """Return the keywords in each property, by description."""
     lists: dict[str, list[str]] = {}
-    nodes = _named_nodes(root)
     for description in descriptions(root):
         for field in FIELDS:
-            elements = description.findall(field.tag)
-            if not elements and field.tag not in description.attrib:
-                continue
-            words = lists.setdefault(field.name, [])
-            words += map(field.read, field_words(description, field))
-            for element in elements:
-                # once, so a short text cannot repeat a long list
-                node = nodes.pop(element.get(_NODE_ID), None)
-                words += [] if node is None else map(field.read, map(value_of, items_of(node)))
+            if field.tag in description.attrib or description.find(field.tag) is not None:
+                words = map(field.read, field_words(description, field))
+                lists.setdefault(field.name, []).extend(words)
         texts = [description.get(_CATEGORIES_TAG), description.findtext(_CATEGORIES_TAG)]
         for text in filter(None, texts):
             lists.setdefault(_CATEGORIES, []).extend(_read_categories(text))
@@ -336,22 +319,18 @@ def _read_categories(text: str) -> Iterator[str]:
             yield "|".join((level.text or "").strip() for level in levels)
 
 
-def _named_nodes(root: Element) -> dict[str | None, Element]:
-    """Return the lists that properties name instead of containing them, by their rdf:nodeID."""
-    return {d.get(_NODE_ID): d for d in descriptions(root) if _NODE_ID in d.attrib and items_of(d)}
-
-
 def _find_unread(root: Element) -> str | None:
     """Return the name of a field in a form that is not read, or None."""
-    nodes = _named_nodes(root)
+    references = {f"{{{RDF}}}nodeID", f"{{{RDF}}}resource"}
     for description in descriptions(root):
         for field in FIELDS:
             for element in description.findall(field.tag):
-                is_named = element.get(_NODE_ID) in nodes
-                if is_named or items_of(element) or value_of(element).strip():
+                if items_of(element) or value_of(element).strip():
                     continue
-                refers = _NODE_ID in element.attrib or f"{{{RDF}}}resource" in element.attrib
-                if refers or "".join(element.itertext(etree.Element)).strip():
+                if (
+                    references & {*element.attrib}
+                    or "".join(element.itertext(etree.Element)).strip()
+                ):
                     return field.name
     return None
 
@@ -421,20 +400,3 @@ def _text(node: Element) -> str:
             break
         parts.append(child.tail)
     return "".join(filter(None, parts))
-
-
-# --- keywords in text that is not well-formed --------------------------------------------
-
-# each match ends at the next "<", so no text is searched twice
-_ITEM = re.compile(r"<rdf:li\b[^<>]*>([^<]*)</rdf:li>")
-_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);")
-
-
-def _search_text(text: str) -> dict[str, list[str]]:
-    lists: dict[str, list[str]] = {}
-    for field in FIELDS:
-        for piece in re.split(rf"<{field.name}\b", text)[1:]:
-            for item in _ITEM.finditer(piece.split(f"</{field.name}", 1)[0]):
-                word = _REFERENCE.sub(lambda match: unescape(match[0]), item[1])
-                lists.setdefault(field.name, []).append(field.read(word))
-    return lists

@@ -181,7 +181,7 @@ def _start(space: SemanticSpace, X: DaskArray, Y: DaskArray, client: Client) -> 
     chosen = choose_landmarks(
         cast("Array", rows), space.kernel, space.n_landmarks, space.selection, space.random_state
     )
-    landmarks, _ = chosen.precise(space.regularization).independent()
+    landmarks, _, _ = chosen.precise(space.regularization).factor()
     sample = rows.held if len(rows.held) else landmarks.points
     shift = landmarks.columns(sample[:: -(-len(sample) // 256)]).mean(axis=0, dtype=np.float64)
     view = as_text_view(space.text_view)

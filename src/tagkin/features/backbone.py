@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from PIL import Image
 
-from tagkin.arrays import check_integer
 from tagkin.errors import InvalidInput
+from tagkin.records.forms import check_record
+from tagkin.records.rules import Choice, ListOf, Number, Refused, Sizes, Whole
 
 if TYPE_CHECKING:  # few backbones have one
     from tagkin.features.text_encoder import TextEncoder
@@ -24,6 +26,7 @@ _RESAMPLING = {
     "bilinear": Image.Resampling.BILINEAR,
     "lanczos": Image.Resampling.LANCZOS,
 }
+_MAX_SIDE = 1 << 14  # pixels
 
 
 @dataclass(frozen=True)
@@ -48,38 +51,28 @@ class Preprocessing:
         Whether the network takes its channels first or last.
     """
 
-    size: int
-    resize: str = "crop"
-    short_side: int | None = None
-    resample: str = "bicubic"
-    scale: float = 1 / 255
-    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    channels: str = "RGB"
-    layout: str = "NCHW"
+    size: Annotated[int, Whole(1, _MAX_SIDE)]
+    resize: Annotated[str, Choice(("crop", "warp"))] = "crop"
+    short_side: Annotated[int | None, Whole(1, _MAX_SIDE)] = None
+    resample: Annotated[str, Choice(tuple(_RESAMPLING))] = "bicubic"
+    scale: Annotated[float, Number(above=0)] = 1 / 255
+    mean: Annotated[Sequence[float], ListOf(Number())] = (0.0, 0.0, 0.0)
+    std: Annotated[Sequence[float], ListOf(Number(above=0))] = (1.0, 1.0, 1.0)
+    channels: Annotated[str, Choice(("RGB", "BGR"))] = "RGB"
+    layout: Annotated[str, Choice(("NCHW", "NHWC"))] = "NCHW"
 
     def __post_init__(self) -> None:
-        check_integer("size", self.size, 1)
-        if self.short_side is not None:
-            check_integer("short_side", self.short_side, self.size)
-            if self.resize == "warp":
-                raise InvalidInput('short_side goes with resize "crop"; found resize "warp".')
-        _check_one_of("resize", self.resize, ("crop", "warp"))
-        _check_one_of("resample", self.resample, tuple(_RESAMPLING))
-        _check_one_of("channels", self.channels, ("RGB", "BGR"))
-        _check_one_of("layout", self.layout, ("NCHW", "NHWC"))
-        if not _is_number(self.scale) or self.scale <= 0:
-            raise InvalidInput(f"scale must be a number above 0; found {self.scale!r}.")
         for name in ("mean", "std"):
-            values = getattr(self, name)
-            if not isinstance(values, (list, tuple)) or len(values) != 3:
-                raise InvalidInput(
-                    f"{name} must be three numbers, one per channel; found {values!r}."
-                )
-            if not all(_is_number(v) and (name == "mean" or v > 0) for v in values):
-                above = "" if name == "mean" else " above 0"
-                raise InvalidInput(f"{name} must be three numbers{above}; found {values!r}.")
-            object.__setattr__(self, name, tuple(map(float, values)))
+            if isinstance(values := getattr(self, name), Sequence):
+                object.__setattr__(self, name, list(values))
+        try:
+            check_record(self, Sizes(), "settings")
+        except Refused as error:
+            raise InvalidInput(f"{error}.") from error
+        if len(self.mean) != 3 or len(self.std) != 3:
+            raise InvalidInput("mean and std are three numbers each, one per channel.")
+        if self.short_side is not None and (self.resize == "warp" or self.short_side < self.size):
+            raise InvalidInput('short_side goes with resize "crop", and is at least size.')
 
     @property
     def min_side(self) -> int:
@@ -183,14 +176,3 @@ def check_batch(batch: np.ndarray, backbone: Backbone, shape: tuple[int, int]) -
             f"{backbone.name} takes uint8 pixels of shape (n, {shape[0]}, {shape[1]}, 3) from "
             f"its `prepare`; found {batch.dtype} of shape {batch.shape}."
         )
-
-
-def _is_number(value: object) -> bool:
-    return (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
-    )
-
-
-def _check_one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InvalidInput(f"{name} must be one of {', '.join(choices)}; found {value!r}.")

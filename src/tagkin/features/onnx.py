@@ -24,22 +24,29 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
 from tagkin.errors import InvalidInput
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_files import external_files, nodes, read_json, read_model
+from tagkin.features.onnx_files import (
+    external_files,
+    parts_of,
+    read_json,
+    read_model,
+    read_settings,
+)
 from tagkin.features.onnx_sessions import Network, choose_node
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
+from tagkin.records.rules import Choice
 
 __all__ = ["OnnxEncoder"]
 
-_PREPROCESSING = tuple(field.name for field in fields(Preprocessing))
 _POOLS = ("mean", "max", "first")
 _TYPES = {
     "tensor(float)": np.float32,
@@ -75,14 +82,17 @@ class OnnxEncoder(Backbone):
         path = Path(path).expanduser()
         self.name = name or str(path)
         beside = path.with_suffix(".json")
-        settings = _check_settings(beside, _read_values(beside) if values is None else values)
-        self.preprocessing = settings.preprocessing
+        settings = _read_settings(beside, _read_values(beside) if values is None else values)
+        self.preprocessing = settings
         digest = sha256_of_file(path)
         model = read_model(path)
         hashes = (digest, *map(sha256_of_file, external_files(path, model).values()))
-        self.fingerprint = fingerprint_of(*hashes, repr(settings), settings.preprocessing)
+        # features do not depend on the text encoder
+        self.fingerprint = fingerprint_of(*hashes, replace(settings, text=None))
         self._settings = settings
-        is_quantized = any(node.op_type in _DYNAMIC for node in nodes(model))
+        from onnx import NodeProto  # slow to import
+
+        is_quantized = any(node.op_type in _DYNAMIC for node in parts_of(model, NodeProto))
         self._network = Network(str(path), self.name, batch=1 if is_quantized else None)
         self._input = choose_node(self.name, "input", self._network.inputs, settings.input)
         self._output = choose_node(self.name, "output", self._network.outputs, settings.output)
@@ -159,13 +169,13 @@ class OnnxEncoder(Backbone):
 
 
 @dataclass(frozen=True)
-class _Settings:
-    preprocessing: Preprocessing
+class _Settings(Preprocessing):
+    """The content of the ``.json`` file."""
+
     input: str | None = None
     output: str | None = None
-    pool: str | None = None
-    # not part of the fingerprint, because features do not depend on it
-    text: TextSettings | None = field(default=None, repr=False)
+    pool: Annotated[str | None, Choice(_POOLS)] = None
+    text: TextSettings | None = None
 
 
 def _read_values(path: Path) -> object:
@@ -178,26 +188,7 @@ def _read_values(path: Path) -> object:
         ) from error
 
 
-def _check_settings(path: Path, values: object) -> _Settings:
-    if not isinstance(values, Mapping):
-        raise InvalidInput(f"{path} contains {values!r}; expected an object such as {_EXAMPLE}")
-    known = (*_PREPROCESSING, "input", "output", "pool", "text")
-    unknown = [key for key in values if key not in known]
-    if unknown:
-        raise InvalidInput(f"{path}: unknown {', '.join(unknown)}; known are {', '.join(known)}.")
-    if "size" not in values:
-        raise InvalidInput(f'{path}: "size" is missing, the height and width of the input.')
-    for key in ("input", "output", "pool"):
-        if not isinstance(values.get(key), (str, type(None))):
-            raise InvalidInput(f"{path}: {key} must be a text; found {values[key]!r}.")
-    if values.get("pool") not in (None, *_POOLS):
-        raise InvalidInput(
-            f"{path}: pool must be one of {', '.join(_POOLS)}; found {values['pool']!r}."
-        )
-    try:
-        preprocessing = Preprocessing(**{k: v for k, v in values.items() if k in _PREPROCESSING})
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from error
-    text = read_text_settings(path, values["text"]) if "text" in values else None
-    names = {key: values.get(key) for key in ("input", "output", "pool")}
-    return _Settings(preprocessing, **names, text=text)
+def _read_settings(path: Path, values: object) -> _Settings:
+    if isinstance(values, Mapping) and "text" in values:
+        values = {**values, "text": read_text_settings(path, values["text"])}
+    return read_settings(_Settings, values, str(path))

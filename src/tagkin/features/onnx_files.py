@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tagkin.errors import InvalidInput, StorageError, UnreadableImage
 from tagkin.features.onnx_sessions import first_line
 from tagkin.images.image_files import read_bytes
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto
+    from onnx import ModelProto
 
-__all__ = ["external_files", "location_entries", "nodes", "read_json", "read_model"]
+__all__ = [
+    "external_files",
+    "parts_of",
+    "read_json",
+    "read_model",
+    "read_settings",
+]
+
+T = TypeVar("T")
 
 _MAX_GRAPH = (1 << 31) - 1  # bytes that its format allows; larger weights are in other files
 _MAX_JSON = 1 << 20  # bytes; usually some thousand
@@ -39,6 +48,24 @@ def read_json(path: Path) -> object:
         raise InvalidInput(f"{path} is not JSON ({error}).") from error
 
 
+def read_settings(record: type[T], values: object, where: str) -> T:
+    """Return a record of settings from an object of JSON; the record checks its values."""
+    known = {
+        field.name: field.default is MISSING and field.default_factory is MISSING
+        for field in fields(record)  # type: ignore[arg-type]
+    }
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"{where} is {values!r}; expected an object with {', '.join(known)}.")
+    if unknown := [key for key in values if key not in known]:
+        raise InvalidInput(f"{where}: unknown {', '.join(unknown)}; known are {', '.join(known)}.")
+    if missing := [key for key, is_required in known.items() if is_required and key not in values]:
+        raise InvalidInput(f"{where} lacks {' and '.join(missing)}.")
+    try:
+        return record(**values)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error
+
+
 def read_model(path: Path) -> ModelProto:
     """Return a model without the weights in other files."""
     import onnx
@@ -55,8 +82,11 @@ def read_model(path: Path) -> ModelProto:
 
 def external_files(path: Path, model: ModelProto) -> dict[str, Path]:
     """Return the other files with weights by name; reject files outside of the model's folder."""
+    from onnx import TensorProto
+
     files = {}
-    for name in sorted({entry.value for entry in location_entries(model)}):
+    entries = (e for tensor in parts_of(model, TensorProto) for e in tensor.external_data)
+    for name in sorted({entry.value for entry in entries if entry.key == "location"}):
         file = path.parent / name
         if Path(name).name != name or name in ("", ".", "..") or "\\" in name:
             raise InvalidInput(f"{path} names weights outside of its folder: {name!r}.")
@@ -66,30 +96,11 @@ def external_files(path: Path, model: ModelProto) -> dict[str, Path]:
     return files
 
 
-def location_entries(model: ModelProto) -> Iterator[StringStringEntryProto]:
-    """Yield the entries of a model that name other files with weights."""
-    for graph in _graphs(model):
-        tensors = [*getattr(graph, "initializer", ())]
-        for sparse in getattr(graph, "sparse_initializer", ()):
-            tensors += [sparse.values, sparse.indices]
-        for attribute in (attribute for node in graph.node for attribute in node.attribute):
-            tensors += [attribute.t, *attribute.tensors]
-        for tensor in tensors:
-            yield from (entry for entry in tensor.external_data if entry.key == "location")
-
-
-def nodes(model: ModelProto) -> Iterator[NodeProto]:
-    """Yield all nodes of a model."""
-    for graph in _graphs(model):
-        yield from graph.node
-
-
-def _graphs(model: ModelProto) -> Iterator[GraphProto | FunctionProto]:
-    """Yield the graph of a model, its functions, and the graphs nested in them."""
-    pending = [model.graph, *model.functions]
-    while pending:
-        graph = pending.pop()
-        yield graph
-        for attribute in (attribute for node in graph.node for attribute in node.attribute):
-            inner = (attribute.g, *attribute.graphs)
-            pending += [nested for nested in inner if nested.node or nested.initializer]
+def parts_of(message: Any, kind: type[T]) -> Iterator[T]:  # onnx has no types
+    """Yield all parts of a kind in a message of protobuf, such as the nodes of a model."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                if isinstance(part, kind):
+                    yield part
+                yield from parts_of(part, kind)

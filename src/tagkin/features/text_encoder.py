@@ -18,17 +18,18 @@ The ``.json`` file of the image encoder describes it under the key ``text``::
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.onnx_files import external_files, read_model
+from tagkin.features.onnx_files import external_files, read_model, read_settings
 from tagkin.features.onnx_sessions import Network, choose_node, first_line
+from tagkin.records.forms import check_record
+from tagkin.records.rules import Refused, Sizes, Whole
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -43,15 +44,6 @@ _TYPES = {
     "tensor(bool)": np.bool_,
     "tensor(float)": np.float32,
 }
-_KINDS: dict[str, tuple[type | UnionType, str]] = {  # of settings that are not texts
-    "prompts": (Sequence, "a list of texts"),
-    "scale": (int | float, "a number"),
-    "bias": (int | float | None, "a number or null"),
-    "lower_case": (bool, "true or false"),
-    "length": (int | None, "a number or null"),
-    "pad": (int, "a number"),
-    "output": (str | None, "a text or null"),
-}
 
 
 @dataclass(frozen=True)
@@ -60,41 +52,30 @@ class TextSettings:
 
     model: str
     tokenizer: str
-    prompts: Sequence[str] = ("a photo of a {}.",)
+    prompts: Sequence[str] = field(default_factory=lambda: ["a photo of a {}."])
     scale: float = 100.0
     bias: float | None = None
     lower_case: bool = False
-    length: int | None = None
+    length: Annotated[int | None, Whole(1)] = None
     pad: int = 0
     output: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            check_record(self, Sizes(), "settings")
+        except Refused as error:
+            raise InvalidInput(f"{error}.") from error
+        if not self.prompts or any(prompt.count("{}") != 1 for prompt in self.prompts):
+            raise InvalidInput(
+                f"each prompt must have {{}} once, for the name; found {self.prompts!r}."
+            )
 
 
 def read_text_settings(path: Path, values: object) -> TextSettings:
     """Check and return the settings under ``text`` in the file at `path`."""
-    known = {field.name: field for field in fields(TextSettings)}
-    if not isinstance(values, Mapping):
-        raise InvalidInput(
-            f"{path}: text must be an object with model and tokenizer; found {values!r}."
-        )
-    unknown = [key for key in values if key not in known]
-    if unknown:
-        raise InvalidInput(
-            f"{path}: unknown {', '.join(unknown)} in text; known are {', '.join(known)}."
-        )
-    missing = [key for key in ("model", "tokenizer") if key not in values]
-    if missing:
-        raise InvalidInput(f"{path}: text needs {' and '.join(missing)}, the path of a file.")
-    for key, value in values.items():
-        kinds, name = _KINDS.get(key, (str, "a text"))
-        if isinstance(value, bool) != (kinds is bool) or not isinstance(value, kinds):
-            raise InvalidInput(f"{path}: {key} in text must be {name}; found {value!r}.")
-    prompts = values.get("prompts", ["{}"])
-    if not prompts or any(str(prompt).count("{}") != 1 for prompt in prompts):
-        raise InvalidInput(
-            f"{path}: each prompt in text must have {{}} once, for the name; found {prompts!r}."
-        )
-    paths = {name: str(path.parent / values[name]) for name in ("model", "tokenizer")}
-    return TextSettings(**{**values, **paths})
+    settings = read_settings(TextSettings, values, f"{path}: text")
+    model, tokenizer = path.parent / settings.model, path.parent / settings.tokenizer
+    return replace(settings, model=str(model), tokenizer=str(tokenizer))
 
 
 class TextEncoder:

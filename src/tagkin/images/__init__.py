@@ -9,7 +9,6 @@ from tagkin.lazy_names import lazy_names
 if TYPE_CHECKING:
     from tagkin.images.decoding import MAX_PIXELS as MAX_PIXELS
     from tagkin.images.decoding import decode as decode
-    from tagkin.images.decoding import decode_preview as decode_preview
     from tagkin.images.thumbnails import encode_jpeg as encode_jpeg
     from tagkin.images.thumbnails import thumbnail as thumbnail
     from tagkin.images.thumbnails import thumbnail_of as thumbnail_of
@@ -21,7 +20,6 @@ __all__ = [
     "UnreadableImage",
     "content_digest",
     "decode",
-    "decode_preview",
     "encode_jpeg",
     "read_bytes",
     "thumbnail",
@@ -32,7 +30,6 @@ __all__ = [
 _HOMES = {
     "MAX_PIXELS": "decoding",
     "decode": "decoding",
-    "decode_preview": "decoding",
     "encode_jpeg": "thumbnails",
     "thumbnail": "thumbnails",
     "thumbnail_of": "thumbnails",

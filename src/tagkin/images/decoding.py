@@ -18,12 +18,11 @@ from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
 from tagkin.images.pixels import rgb_pixels
-from tagkin.images.previews import find_preview
 
 if TYPE_CHECKING:
     from rawpy import RawPy
 
-__all__ = ["MAX_PIXELS", "decode", "decode_preview"]
+__all__ = ["MAX_PIXELS", "decode"]
 
 # Larger pictures are reduced first, to save memory.
 _LARGE = 48_000_000
@@ -81,32 +80,6 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
             raise UnreadableImage("not enough memory to decode it") from error
         except Exception as error:  # Pillow raises nearly everything on damaged files
             raise UnreadableImage(_describe_damage(kind, data, image, error)) from error
-
-
-def decode_preview(data: bytes, *, min_side: int) -> tuple[np.ndarray, bytes] | None:
-    """Return the pixels of the preview in a JPEG file, as `decode` does, and the camera's name.
-
-    None if no preview can replace the photograph; `tagkin.images.previews` has the rule.
-
-    Parameters
-    ----------
-    data : bytes
-        The content of the file.
-    min_side : int
-        The least length of the shorter side.
-    """
-    preview = find_preview(data, min_side)
-    if preview is None:
-        return None
-    try:
-        with quiet(), limit_pixels():
-            scan = first_scan(io.BytesIO(preview.jpeg))
-            image = open_header(io.BytesIO(preview.jpeg), "JPEG")
-            _check_length(preview.jpeg, image.size, scan)
-            pixels = _load_pixels(image, "JPEG", scan, min_side, MAX_PIXELS)
-    except Exception:  # Pillow raises nearly everything on damaged files
-        return None
-    return _turn_upright(pixels, preview.orientation), preview.camera
 
 
 def _load_pixels(

@@ -9,27 +9,25 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import BinaryIO, NamedTuple
 
-from tagkin.errors import UnreadableImage
-
 __all__ = [
     "EXIF",
     "EXIF_DIRECTORY",
-    "FRAMES",
     "XMP",
     "Scan",
     "TooManySegments",
     "check_block_count",
+    "chunks",
     "directories",
     "first_directory",
     "first_scan",
-    "second_directory",
+    "gif_blocks",
     "segments",
 ]
 
 _MAX_HEADER = 64 << 20  # bytes before the picture; usually far fewer
 _MAX_SEGMENTS = 1 << 14  # a colour profile has up to 255, a long XMP packet a thousand
 _MAX_BLOCKS = 1 << 18  # in a PNG or GIF file; the largest photographs have about ten thousand
-FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG with the size of the picture
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG with the size of the picture
 EXIF, XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"  # starts of segments
 EXIF_DIRECTORY = 0x8769  # the tag with the place of EXIF's own directory
 _SCAN, _END = 0xDA, 0xD9
@@ -40,7 +38,7 @@ _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17
 
 
 class TooManySegments(ValueError):
-    """The file has far more segments than any photograph."""
+    """The file has far more segments, chunks or blocks than any photograph."""
 
 
 def segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
@@ -89,7 +87,7 @@ def first_scan(file: BinaryIO) -> Scan:
     """Return the first scan of a JPEG file; may raise `TooManySegments`."""
     huffman, n_components, progressive = False, 0, False
     for marker, _ in segments(file):
-        if marker in FRAMES:
+        if marker in _FRAMES:
             huffman = huffman or marker <= 0xC2
             progressive = progressive or marker in (0xC2, 0xC6, 0xCA, 0xCE)
             frame = file.read(6)
@@ -102,39 +100,67 @@ def first_scan(file: BinaryIO) -> Scan:
 
 
 def check_block_count(kind: str, data: bytes) -> None:
-    """Raise `UnreadableImage` for a PNG or GIF file with `_MAX_BLOCKS` or more blocks."""
-    count = {"PNG": _count_png_chunks, "GIF": _count_gif_blocks}.get(kind)
-    if count is not None and count(data) >= _MAX_BLOCKS:
-        raise UnreadableImage(f"it has more than {_MAX_BLOCKS:,} blocks")
+    """Raise `TooManySegments` for a PNG or GIF file with far more blocks than a photograph has."""
+    if kind == "PNG":
+        for _ in chunks(io.BytesIO(data), is_png=True):
+            pass
+    elif kind == "GIF":  # of which only the first picture is decoded
+        any(label == b"," for label, _, _ in gif_blocks(io.BytesIO(data)))
 
 
-def _count_png_chunks(data: bytes) -> int:
-    """Return the number of chunks, at most `_MAX_BLOCKS`."""
-    at = 8
-    for n in range(_MAX_BLOCKS):
-        if at + 8 > len(data) or data[at + 4 : at + 8] == b"IEND":
-            return n
-        at += int.from_bytes(data[at : at + 4], "big") + 12
-    return _MAX_BLOCKS
+def chunks(file: BinaryIO, *, is_png: bool) -> Iterator[tuple[bytes, int]]:
+    """Yield the name and length of each chunk of a PNG or WebP file.
+
+    At each of them, the file is at its content. A damaged header ends it. Raises `TooManySegments`.
+    """
+    file.seek(8 if is_png else 12)
+    for _ in range(_MAX_BLOCKS):
+        head = file.read(8)
+        name, size = (head[4:], head[:4]) if is_png else (head[:4], head[4:])
+        if len(head) < 8 or not name.strip().isalnum() or name == b"IEND":
+            return
+        length = int.from_bytes(size, "big" if is_png else "little")
+        after = file.tell() + length + (4 if is_png else length % 2)  # 4 for a checksum
+        yield name, length
+        file.seek(after)
+    raise TooManySegments(f"more than {_MAX_BLOCKS:,} chunks")
 
 
-def _count_gif_blocks(data: bytes) -> int:
-    """Return the number of blocks and padding bytes before the first picture, up to the limit."""
-    flags = data[10] if len(data) > 10 else 0
-    at = 13 + (3 * (2 << (flags & 7)) if flags & 0x80 else 0)
-    in_extension = False  # whose parts start with their size
-    for n in range(_MAX_BLOCKS):
-        if at >= len(data) or (not in_extension and data[at] in b",;"):
-            return n
-        if in_extension:
-            in_extension = data[at] > 0
-            at += data[at] + 1
-        elif data[at] == ord("!"):
-            in_extension = True
-            at += 2
-        else:
-            at += 1
-    return _MAX_BLOCKS
+def gif_blocks(file: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the label, the start and the end of the parts of each block of a GIF file.
+
+    The label is "," for a picture, whose end is not known yet, and "!" and a byte for an extension.
+    Raises `TooManySegments`.
+    """
+    n_left = _MAX_BLOCKS
+
+    def skip_colours(flags: bytes) -> None:
+        if flags and flags[0] & 0x80:
+            file.seek(3 * (2 << (flags[0] & 7)), os.SEEK_CUR)
+
+    skip_colours(file.read(13)[10:11])
+    while n_left > 0:
+        n_left -= 1
+        label = file.read(1)
+        if label in (b"", b";"):
+            return
+        if label == b",":
+            skip_colours(file.read(9)[8:])
+            file.read(1)  # code size of the pixels
+            yield label, file.tell(), file.tell()
+        elif label == b"!":
+            label += file.read(1)
+        else:  # padding
+            continue
+        start = file.tell()
+        while n_left > 0 and (size := file.read(1)) not in (b"", b"\0"):
+            file.seek(size[0], os.SEEK_CUR)
+            n_left -= 1
+        end = file.tell()
+        if label != b",":
+            yield label, start, end
+            file.seek(end)
+    raise TooManySegments(f"more than {_MAX_BLOCKS:,} blocks")
 
 
 class _Forms(NamedTuple):
@@ -151,22 +177,6 @@ def first_directory(source: bytes | BinaryIO, wanted: Collection[int]) -> dict[i
     A damaged directory gives the values before the damage.
     """
     return next(iter(directories(source, wanted)), {})
-
-
-def second_directory(source: bytes, wanted: Collection[int]) -> dict[int, bytes]:
-    """Return the raw bytes of the wanted tags in the second directory of a TIFF file or EXIF block.
-
-    It describes the thumbnail of an EXIF block. Without it, the result is empty.
-    """
-    order = {b"II": "<", b"MM": ">"}.get(source[:2], "")
-    forms = _Forms(f"{order}H", f"{order}HHI4s", f"{order}I")
-    try:
-        (first,) = struct.unpack_from(forms.offset, source, 4)
-        (n,) = struct.unpack_from(forms.number, source, first)
-        (start,) = struct.unpack_from(forms.offset, source, first + 2 + 12 * n)
-    except struct.error:
-        return {}
-    return _read_directory(io.BytesIO(source), forms, start, wanted) if order and start else {}
 
 
 def directories(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, TypeAlias
+from functools import partial
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from tagkin.arrays import Array, as_block, namespace, on_accelerator
-from tagkin.arrays.linalg import in_tf32, matmul, row_norms, unit_rows
+from tagkin.arrays.linalg import matmul, unit_rows
 from tagkin.arrays.threads import blas_threads_for, run_in_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import (
@@ -19,14 +20,12 @@ from tagkin.kernels.kernel import (
     as_pair,
     self_products,
     set_diagonal,
-    subtract_shift,
 )
 from tagkin.records.forms import storable
 from tagkin.records.rules import Whole
 
 __all__ = ["ArcCosine", "angular", "angular_order2_float32"]
 
-_Function: TypeAlias = Callable[[Array, Array | float], Array]
 _ROWS_AT_A_TIME = 2048
 
 
@@ -81,22 +80,22 @@ class ArcCosine(Kernel):
 
     def _values(self, X: Array, Y: Array, shift: Array | None = None) -> Array:
         """Return kernel values of blocks of one dtype, minus `shift` (m,)."""
-        xp = namespace(X)
-        fast = self.order == 2 and X.dtype == xp.float32
-        function: _Function = (
-            angular_order2_float32 if fast else lambda rho, _: angular(rho, self.order)
-        )
-        less: Array | None = None  # the shift, if the function subtracts it
-        sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0)
-        zeros = sides.zeros()
-        if fast and self.normalized and not zeros and X is not Y:
-            if on_accelerator(X):
-                values = fused_order2(sides.products(), sides.row_scale, shift)
-                if values is not None:
-                    return values
-            if shift is not None and not in_tf32(X):
-                less, shift = shift, None
-        K = sides.apply(function, less)
+        fast = self.order == 2 and X.dtype == namespace(X).float32
+        left, norm_x = unit_rows(X)
+        right, norm_y = (left, norm_x) if X is Y else unit_rows(Y, "Y")
+        if fast and X is Y:
+            left = right = left * ROOT_THIRD**0.5
+        elif fast:
+            right = right * ROOT_THIRD
+        both = [(axis, norms == 0) for axis, norms in enumerate((norm_x, norm_y))]
+        zeros = [(axis, zero) for axis, zero in both if bool(zero.any())]
+        if fast and self.normalized and not zeros and on_accelerator(X) and X is not Y:
+            # column by column, because products KᵀK of the result are then fastest
+            values = fused_order2(matmul(right, left.T).T, shift)
+            if values is not None:
+                return values
+        function = angular_order2_float32 if fast else partial(angular, order=self.order)
+        K = _apply(function, left, right)
         if X is Y:
             set_diagonal(K, 1.0)
         for axis, zero in zeros:
@@ -104,83 +103,31 @@ class ArcCosine(Kernel):
         if not self.normalized:
             at_zero = (1.0, 1.0, 3.0)[self.order]  # Jₙ(0)/π
             K *= at_zero
-            K *= sides.norm_x[:, None] ** self.order * sides.norm_y[None, :] ** self.order
-        return K if shift is None else subtract_shift(K, shift)
-
-
-@dataclass(frozen=True)
-class _Sides:
-    """Two blocks of rows whose products are cosines, up to a factor per row and column.
-
-    Factors are applied to products, because these are in a core's cache.
-    """
-
-    left: Array
-    right: Array
-    norm_x: Array
-    norm_y: Array
-    row_scale: Array
-    column_scale: Array | None = None
-    positive: bool = True  # all norms
-
-    @classmethod
-    def of(cls, X: Array, Y: Array, factor: float) -> _Sides:
-        """Return sides whose products are the cosines of X (n×d) and Y (m×d) times a factor."""
-        norms = None if X is Y else row_norms(X, Y)
-        if norms is None:
-            unit_x, norm_x = unit_rows(X)
-            unit_y, norm_y = (unit_x, norm_x) if X is Y else unit_rows(Y, "Y")
-            scale = namespace(X).full_like(norm_x, factor)
-            return cls(unit_x, unit_y, norm_x, norm_y, scale, positive=False)
-        norm_x, norm_y = norms
-        if on_accelerator(X):  # where another pass over the products takes longer
-            return cls(X, Y / norm_y[:, None], norm_x, norm_y, factor / norm_x)
-        return cls(X, Y, norm_x, norm_y, factor / norm_x, 1 / norm_y)
-
-    def zeros(self) -> list[tuple[int, Array]]:
-        """Return (axis, mask) of rows (axis 0) and columns (axis 1) of zero vectors, if any."""
-        if self.positive:
-            return []
-        both = [(axis, norms == 0) for axis, norms in enumerate((self.norm_x, self.norm_y))]
-        return [(axis, zero) for axis, zero in both if bool(zero.any())]
-
-    def products(self) -> Array:
-        """Return products (n×m) without the factors."""
-        if self.left is self.right:
-            return self_products(self.left)
-        if on_accelerator(self.left):
-            # column by column, because products KᵀK of the result are then fastest
-            return matmul(self.right, self.left.T).T
-        return matmul(self.left, self.right.T)
-
-    def apply(self, function: _Function, less: Array | None = None) -> Array:
-        """Return a function, which may work in place, of all products with their factors (n×m).
-
-        Its second argument is subtracted from its values: `less` (m,) or zero. On the host it gets
-        products while they are in a core's cache, on as many threads as BLAS would use.
-        """
-        if self.left is self.right or not isinstance(self.left, np.ndarray):
-            return self._finish(function, less, self.products(), slice(None))
-        n, m = self.left.shape[0], self.right.shape[0]
-        K = np.empty((n, m), dtype=self.left.dtype)
-
-        def work(rows: slice) -> None:
-            matmul(self.left[rows], self.right.T, out=K[rows])
-            self._finish(function, less, K[rows], rows)
-
-        with blas_threads_for(n * m * self.left.shape[1]):
-            run_in_threads(work, n, K.itemsize * m, _ROWS_AT_A_TIME)
+            K *= norm_x[:, None] ** self.order * norm_y[None, :] ** self.order
+        if shift is not None:
+            K -= shift
         return K
 
-    def _finish(self, function: _Function, less: Array | None, K: Array, rows: slice) -> Array:
-        """Replace the products K of these rows by the function of them, in place."""
 
-        def values(piece: Array) -> Array:
-            if self.column_scale is not None:
-                piece *= self.column_scale
-            return function(piece, 0.0 if less is None else less)
+def _apply(function: Callable[[Array], Array], left: Array, right: Array) -> Array:
+    """Return a function, which may work in place, of all products of rows (n×m).
 
-        return apply_in_pieces(values, K, self.row_scale[rows])
+    On the host it gets products while they are in a core's cache, on as many threads as BLAS would
+    use.
+    """
+    if left is right or not isinstance(left, np.ndarray):
+        K = self_products(left) if left is right else matmul(left, right.T)
+        return apply_in_pieces(function, K)
+    n, m = left.shape[0], right.shape[0]
+    K = np.empty((n, m), dtype=left.dtype)
+
+    def work(rows: slice) -> None:
+        matmul(left[rows], right.T, out=K[rows])
+        apply_in_pieces(function, K[rows])
+
+    with blas_threads_for(n * m * left.shape[1]):
+        run_in_threads(work, n, K.itemsize * m, _ROWS_AT_A_TIME)
+    return K
 
 
 # --- the angular part, an element-wise function of the cosine ----------------------------
@@ -236,8 +183,8 @@ _ODD_OF_U = tuple(c * 3 ** (k + 0.5) for k, c in enumerate(_ODD_COEFFICIENTS))
 _POLE_OF_U, _RESIDUE_OF_U = _POLE / 3, _RESIDUE * 3**2.5
 
 
-def angular_order2_float32(u: Array, less: Array | float = 0.0) -> Array:
-    """Replace float32 u = cos θ/√3 (n×m) by J₂(θ)/J₂(0) − `less` (m,), by the formula above.
+def angular_order2_float32(u: Array) -> Array:
+    """Replace float32 u = cos θ/√3 (n×m) by J₂(θ)/J₂(0), by the formula above.
 
     It is 10 times faster than the closed form, and as accurate if rounding put u a little out of
     range.
@@ -250,12 +197,12 @@ def angular_order2_float32(u: Array, less: Array | float = 0.0) -> Array:
     odd += _ODD_OF_U[0]
     u *= odd
     u += third
-    u += 1 / 6 - less
+    u += 1 / 6
     return u
 
 
-def fused_order2(K: Array, row_scale: Array, shift: Array | None) -> Array | None:
-    """Replace float32 K, which times `row_scale` (n,) is cos θ/√3, by J₂(θ)/J₂(0) − `shift` (m,).
+def fused_order2(K: Array, shift: Array | None) -> Array | None:
+    """Replace float32 K = cos θ/√3 (n×m) by J₂(θ)/J₂(0) − `shift` (m,).
 
     This takes one pass over the memory of a GPU. K (n×m) is stored column by column. Return None
     without Triton.
@@ -267,5 +214,5 @@ def fused_order2(K: Array, row_scale: Array, shift: Array | None) -> Array | Non
     xp = namespace(K)
     less = xp.zeros(K.shape[1], dtype=K.dtype, device=K.device) if shift is None else shift
     coefficients = _POLE_OF_U, _RESIDUE_OF_U, *_ODD_OF_U
-    apply_order2(K.T, row_scale, less, coefficients, rounded=shift is not None and in_tf32(K))
+    apply_order2(K.T, less, coefficients)
     return K

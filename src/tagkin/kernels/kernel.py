@@ -19,7 +19,7 @@ from tagkin.arrays import (
     row_blocks,
 )
 from tagkin.arrays.blocks import cached_rows
-from tagkin.arrays.linalg import in_tf32, matmul, round_to_tf32
+from tagkin.arrays.linalg import matmul
 from tagkin.arrays.namespaces import Seed
 from tagkin.errors import InvalidInput
 
@@ -36,13 +36,12 @@ __all__ = [
     "sample_pairs",
     "self_products",
     "set_diagonal",
-    "subtract_shift",
 ]
 
 
 KERNELS: dict[str, type[Kernel]] = {}
 """The kernels by name."""
-_N_PAIRS = 100_000
+_N_PAIRS = 2**18  # drawn at random to estimate a mean over all pairs
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,6 @@ class Kernel(ABC):
     def less(self, X: Array, Y: Array, shift: Array) -> Array:
         """Return K(X, Y) minus `shift` (m,), an entry per column of K.
 
-        If a device computes in TF32, values are rounded to it, so sums of values and of their
-        products agree.
-
         Parameters
         ----------
         X : array of shape (n, d)
@@ -80,7 +76,8 @@ class Kernel(ABC):
             What to subtract from each column.
         """
         K = self(X, Y)
-        return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))
+        K -= namespace(K).astype(shift, K.dtype, copy=False)
+        return K
 
     def resolve(self, X: Array) -> Kernel:
         """Return this kernel with missing constants estimated from the rows of X."""
@@ -127,19 +124,15 @@ def as_pair(X: Array, Y: Array | None, *, finite: bool = True) -> tuple[Array, A
     return xp.astype(X, dtype, copy=False), xp.astype(Y, dtype, copy=False)
 
 
-def apply_in_pieces(
-    function: Callable[[Array], Array], K: Array, row_scale: Array | None = None
-) -> Array:
+def apply_in_pieces(function: Callable[[Array], Array], K: Array) -> Array:
     """Replace K by function(K), in place and piece by piece, and return it.
 
-    Rows are multiplied by `row_scale` first. On the host, pieces fit in a core's cache.
+    On the host, pieces fit in a core's cache.
     """
     bytes_per_row = K.shape[1] * K.dtype.itemsize
     step = block_rows(4 * bytes_per_row, K) if on_accelerator(K) else cached_rows(bytes_per_row)
     for part in (slice(start, start + step) for start in range(0, K.shape[0], step)):
         piece = K[part]
-        if row_scale is not None:
-            piece *= row_scale[part, None]
         value = function(piece)
         if value is not piece:
             piece[...] = value
@@ -159,14 +152,6 @@ def self_products(A: Array) -> Array:
         return matmul(A, A.T)
     products, xp = matmul(A, A.T), namespace(A)
     return xp.tril(products) + xp.tril(products, k=-1).T
-
-
-def subtract_shift(K: Array, shift: Array) -> Array:
-    """Subtract `shift` from K in place, and round K as its products will be."""
-    K -= shift
-    if K.dtype == namespace(K).float32 and in_tf32(K):
-        round_to_tf32(K)
-    return K
 
 
 def check_positive(name: str, value: float | None) -> None:
@@ -191,7 +176,7 @@ def mean_squared_distance(X: Array) -> float:
 
 def mean_distance(X: Array, random_state: Seed = 0) -> float:
     """Return the mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), or over a sample of many."""
-    return mean_pair_distance(X, *sample_pairs(X.shape[0], _N_PAIRS, random_state))
+    return mean_pair_distance(X, *sample_pairs(X.shape[0], random_state=random_state))
 
 
 def mean_pair_distance(X: Array, first: np.ndarray, second: np.ndarray) -> float:

@@ -16,7 +16,6 @@ _BLOCK = 1024
 @triton.jit  # type: ignore[untyped-decorator]
 def _order2(  # type: ignore[no-untyped-def]
     products,
-    row_scale,
     shift,
     n,
     POLE: tl.constexpr,
@@ -25,47 +24,36 @@ def _order2(  # type: ignore[no-untyped-def]
     C1: tl.constexpr,
     C2: tl.constexpr,
     C3: tl.constexpr,
-    ROUNDED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     column = tl.program_id(1)
     inside = rows < n
     at = products + column.to(tl.int64) * n + rows
-    u = tl.load(at, mask=inside) * tl.load(row_scale + rows, mask=inside)
+    u = tl.load(at, mask=inside)
     third = u * u
     odd = RESIDUE / (POLE - third)
     odd = (odd + C3) * third
     odd = (odd + C2) * third
     odd = (odd + C1) * third
     value = u * (odd + C0) + third + 1.0 / 6.0 - tl.load(shift + column)
-    if ROUNDED:  # to the nearest TF32 number
-        bits = (value.to(tl.int32, bitcast=True) + 0x1000) & ~0x1FFF
-        value = bits.to(tl.float32, bitcast=True)
     tl.store(at, value, mask=inside)
 
 
 def apply_order2(
     columns: Array,
-    row_scale: Array,
     shift: Array,
     coefficients: tuple[float, ...],
-    *,
-    rounded: bool,
 ) -> None:
     """Replace products by kernel values, in place.
 
     Parameters
     ----------
     columns : contiguous float32 tensor of shape (m, n)
-        Products; times `row_scale` (n,) they are cos θ/√3.
+        cos θ/√3.
     shift : tensor of shape (m,)
         Subtracted from the values.
     coefficients : pole, residue and c₀ … c₃ of the formula in `angular`.
-    rounded : bool
-        Round to TF32.
     """
     m, n = columns.shape
-    _order2[triton.cdiv(n, _BLOCK), m](
-        columns, row_scale, shift, n, *coefficients, ROUNDED=rounded, BLOCK=_BLOCK
-    )
+    _order2[triton.cdiv(n, _BLOCK), m](columns, shift, n, *coefficients, BLOCK=_BLOCK)

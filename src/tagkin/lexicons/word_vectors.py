@@ -20,7 +20,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.records.forms import storable
-from tagkin.records.rules import Choice, Whole
+from tagkin.records.rules import Text, Whole
 
 __all__ = ["Coverage", "FilePath", "WordVectors"]
 
@@ -45,7 +45,7 @@ class WordVectors:
 
     path: str | None
     """The file; None means the package of the extra ``words``."""
-    layout: Annotated[str, Choice(("text", "binary", "package"))]
+    layout: Annotated[str, Text("text|binary|package")]
     dimension: Annotated[int, Whole(1)]
     """Numbers in a vector, v."""
     n_words: Annotated[int | None, Whole()]

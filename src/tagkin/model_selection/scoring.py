@@ -28,7 +28,7 @@ from tagkin.transfer import NeighborTransfer, TwoPassKNN
 __all__ = ["Images", "Run", "score_settings"]
 
 # Parameters of a method that decide what its neighbours are; all others share the same lists.
-_SEARCH_PARAMETERS = ("metric", "index", "metric_learning", "random_state")
+_SEARCH_PARAMETERS = ("metric", "index")
 
 
 class Run(NamedTuple):

@@ -14,9 +14,7 @@ from array_api_compat import device, is_torch_array
 from tagkin.arrays import (
     Array,
     check_features,
-    matmul_precision,
     namespace,
-    on_accelerator,
     row_blocks,
     smaller_blocks_when_full,
 )
@@ -199,11 +197,10 @@ def search(
         with contextlib.suppress(MissingExtra):
             queries, points = np.ascontiguousarray(queries), np.ascontiguousarray(points)
             find, bytes_per_row = _find_with_faiss(points, width, metric), 4096
-    with matmul_precision("float32") if on_accelerator(points) else contextlib.nullcontext():
-        bytes_per_row += 128 * width
-        neighbors, is_tied = rank_candidates(
-            find, queries, k, metric=metric, bytes_per_row=bytes_per_row
-        )
+    bytes_per_row += 128 * width
+    neighbors, is_tied = rank_candidates(
+        find, queries, k, metric=metric, bytes_per_row=bytes_per_row
+    )
     if width < n_points and bool(xp.any(is_tied)):  # many points are alike: rank all of them
         again = search(queries[is_tied], points, k, metric, n_points)
         neighbors.indices[is_tied], neighbors.distances[is_tied] = again

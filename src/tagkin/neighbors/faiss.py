@@ -34,7 +34,6 @@ class _Sizes:
     """Sizes that tune approximate indexes."""
 
     trained_per_list: int = 64  # points that train the centre of a list; more do not help
-    trained: int = 65_536  # points to train on, at least
     more: int = 256  # candidates beyond 2 k: with a million points, 99 of the 100 nearest are in
 
 
@@ -117,9 +116,9 @@ class FaissNeighbors(NeighborIndex):
                 faiss.ParameterSpace().set_index_parameters(index, self.search)
             if not index.is_trained:
                 lists = faiss.try_extract_index_ivf(index)
-                enough = len(rows) if lists is None else _SIZES.trained_per_list * lists.nlist
-                step = max(1, len(rows) // max(enough, _SIZES.trained))
-                index.train(np.ascontiguousarray(rows[::step]))
+                if lists is not None:
+                    lists.cp.max_points_per_centroid = _SIZES.trained_per_list
+                index.train(rows)
             index.add(rows)
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]

@@ -1,13 +1,20 @@
 """Answers of the review: what its pages show, and what its HTTP interface returns.
 
-FastAPI describes them for OpenAPI, checks them and writes them as JSON.
+FastAPI describes them for OpenAPI, checks them and writes them as JSON. `Text` is text of a person
+or a file, in which characters that JSON cannot contain are replaced.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
+from pydantic import BeforeValidator
 from typing_extensions import TypedDict
+
+from tagkin.catalogue import TagCounts
+from tagkin.templating import shown
+
+Text = Annotated[str, BeforeValidator(shown)]
 
 ShownDecision = tuple[int, float, int | None]
 """A photograph, the shown confidence, and the run that suggested the tag."""
@@ -44,15 +51,15 @@ class FitState(TypedDict):
     total: NotRequired[int]
     left: NotRequired[int | None]
     scan: NotRequired[StepState | None]
-    error: NotRequired[str]
+    error: NotRequired[Text]
     at: NotRequired[float]
 
 
 class NamedFailure(TypedDict):
     """A file, and why it could not be read or written."""
 
-    file: str
-    reason: str
+    file: Text
+    reason: Text
 
 
 class WriteState(TypedDict):
@@ -67,7 +74,7 @@ class WriteState(TypedDict):
     what: NotRequired[str]
     done: NotRequired[int]
     total: NotRequired[int]
-    text: NotRequired[str]
+    text: NotRequired[Text]
     run: NotRequired[int | None]
     can_undo: NotRequired[bool]
     failures: NotRequired[list[NamedFailure]]
@@ -103,7 +110,7 @@ class NamedTag(TypedDict):
     """A tag by number and name."""
 
     id: int
-    name: str
+    name: Text
 
 
 class KindOfTag(NamedTag):
@@ -118,42 +125,19 @@ class Completions(TypedDict):
     tags: list[KindOfTag]
 
 
-class TagRow(NamedTag):
-    """A tag with its counts.
-
-    Files of `found` photographs have it, and `carried` photographs have it in files or accepted.
-    `quality` is the average precision on held-out photographs.
-    """
-
-    found: int
-    accepted: int
-    rejected: int
-    carried: int
-    suggested: int
-    expected: float
-    quality: float | None
-    hidden: bool
-
-
 class TagPage(TypedDict):
     """Tags with suggestions, best first."""
 
     n_tags: int
-    tags: list[TagRow]
-
-
-class CountedTag(TypedDict):
-    """A tag with its counts."""
-
-    tag: TagRow
+    tags: list[TagCounts]
 
 
 class TagChanged(TypedDict):
     """A change of a tag: its run, the tags and the number of photographs that it concerns."""
 
     run: int | None
-    tag: TagRow
-    tags: list[str]
+    tag: TagCounts
+    tags: list[Text]
     photographs: int
     state: State
 
@@ -170,17 +154,11 @@ class Card(TypedDict):
     """
 
     content: int | None
-    name: str
-    folder: str
+    name: Text
+    folder: Text
     thumbnail: str | None
     picture: str | None
     srcset: str | None
-
-
-class Cards(TypedDict):
-    """Photographs."""
-
-    photographs: list[Card]
 
 
 class SuggestedCard(Card):
@@ -200,7 +178,7 @@ class SuggestedCard(Card):
 class SuggestionPage(TypedDict):
     """Suggestions of a tag, most confident first; pass `next` as `after` for the next page."""
 
-    tag: TagRow
+    tag: TagCounts
     suggestions: list[SuggestedCard]
     next: str | None
 
@@ -214,17 +192,16 @@ class KinCard(Card):
 class SuggestedTag(TypedDict):
     """A tag that is suggested for a photograph, by the run.
 
-    `kin` are the tagged photographs that support it, `all_kin` also those with little weight;
-    `shares` says what else does. `decisions` are for all photographs of the series.
+    `kin` are the tagged photographs that support it, and `shares` says what else does. `decisions`
+    are for all photographs of the series.
     """
 
     tag: int
-    name: str
+    name: Text
     confidence: float
     run: int | None
     decisions: list[ShownDecision]
     kin: list[KinCard]
-    all_kin: list[KinCard]
     by_name: bool
     shares: str
 
@@ -233,7 +210,7 @@ class TagSource(TypedDict):
     """Who says that a photograph has a tag."""
 
     who: str
-    text: str
+    text: Text
     when: str | None
 
 
@@ -241,7 +218,7 @@ class OwnTag(TypedDict):
     """A tag of a photograph, or one that was rejected: found, accepted or rejected."""
 
     tag: int
-    name: str
+    name: Text
     state: str
     said: list[TagSource]
 
@@ -250,9 +227,9 @@ class OtherTag(TypedDict):
     """A folder, place or person of a photograph; `said` tells where it comes from."""
 
     tag: int
-    name: str
+    name: Text
     kind: str
-    said: str
+    said: Text
 
 
 class Finished(TypedDict):
@@ -312,33 +289,34 @@ class Doubt(Result):
     """A photograph with a tag that seems wrong or missing, or a doubtful accepted tag."""
 
     tag: int
-    tag_name: str
+    tag_name: Text
     kind: str
     confidence: float
     was_accepted: bool
     kin: list[KinCard]
 
 
-class MapDots(TypedDict):
-    """Photographs on the map, with positions from 0 to 1 in both spaces.
+class Dot(TypedDict):
+    """A photograph on the map, with positions from 0 to 1 in both spaces.
 
-    `colours` are positions in `tags`, or −1. `selected` tells which of them the filters leave.
+    `colour` is a position in the map's `tags`, or −1. `selected` tells whether the filters leave
+    it.
     """
 
-    tags: list[str]
-    contents: list[int]
-    x: list[float]
-    y: list[float]
-    visual_x: list[float]
-    visual_y: list[float]
-    colours: list[int]
-    selected: NotRequired[list[bool]]
+    content: int
+    name: Text
+    thumbnail: str
+    semantic: tuple[float, float]
+    visual: tuple[float, float]
+    colour: int
+    selected: bool
 
 
 class Map(TypedDict):
-    """The map of the collection; null before the first training."""
+    """The map of the collection, without dots before the first training."""
 
-    map: MapDots | None
+    tags: list[str]
+    dots: list[Dot]
 
 
 # --- changes -----------------------------------------------------------------------------------
@@ -378,7 +356,7 @@ class Undone(TypedDict):
     decisions: int
     finished: int
     kept: int
-    edited: list[str]
+    edited: list[Text]
     tags: list[NamedTag]
     state: State
 

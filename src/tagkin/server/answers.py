@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tagkin.catalogue import (
     Catalogue,
@@ -23,7 +24,6 @@ from tagkin.server.answer_types import (
     SuggestedTag,
     SuggestionPage,
     TagPage,
-    TagRow,
 )
 from tagkin.server.filtering import View
 from tagkin.server.order import Reading
@@ -36,39 +36,27 @@ from tagkin.server.stacks import (
     stack_suggestions,
 )
 from tagkin.server.thumbnail_cache import SIZES
-from tagkin.templating import shown
 from tagkin.wording import is_by_name, percent, shares_text
 
 _LIKELY = 0.5  # confidence
 
 
+def picture_address(file: ContentFile, size: int) -> str:
+    """Return the address of a photograph's picture, whose longer side has `size` pixels."""
+    return f"thumbnails/{size}/{file.content}-{file.digest[:16]}.jpg"
+
+
 def card(file: ContentFile) -> Card:
     """Return the name of a photograph and the addresses of its pictures."""
     folder, _, name = file.path.rpartition("/")
-    sizes = {n: f"thumbnails/{n}/{file.content}-{file.digest[:16]}.jpg" for n in SIZES}
+    sizes = {n: picture_address(file, n) for n in SIZES}
     return {
         "content": file.content,
-        "name": shown(name),
-        "folder": shown(folder),
+        "name": name,
+        "folder": folder,
         "thumbnail": sizes[SIZES[0]],
         "picture": sizes[SIZES[-1]],
         "srcset": ", ".join(f"{address} {n}w" for n, address in sizes.items()),
-    }
-
-
-def tag_row(tag: TagCounts) -> TagRow:
-    """Return a tag with its counts."""
-    return {
-        "id": tag.id,
-        "name": shown(tag.name),
-        "found": tag.n_found,
-        "accepted": tag.n_accepted,
-        "rejected": tag.n_rejected,
-        "carried": tag.n_found + tag.n_accepted,
-        "suggested": tag.n_suggested,
-        "expected": round(max(0.0, tag.expected), 1),
-        "quality": None if tag.quality is None else round(tag.quality, 3),
-        "hidden": tag.is_hidden,
     }
 
 
@@ -78,15 +66,15 @@ def tag_row(tag: TagCounts) -> TagRow:
 def tags_answer(reading: Reading, start: int, n: int) -> TagPage:
     """Return tags with suggestions for selected photographs, best first."""
     tags = reading.tags()
-    return {"n_tags": len(tags), "tags": [tag_row(tag) for tag in tags[start : start + n]]}
+    return {"n_tags": len(tags), "tags": tags[start : start + n]}
 
 
-def next_tag(reading: Reading, tag: int) -> TagRow | None:
+def next_tag(reading: Reading, tag: int) -> TagCounts | None:
     """Return the tag to review after this one, or None."""
     tags = reading.tags()
     at = next((i for i, counts in enumerate(tags) if counts.id == tag), -1)
     others = [counts for counts in (*tags[at + 1 :], *tags[: max(at, 0)]) if counts.id != tag]
-    return tag_row(others[0]) if others else None
+    return others[0] if others else None
 
 
 def suggestions_answer(
@@ -154,13 +142,12 @@ def _decisions(suggestions: Sequence[OpenSuggestion]) -> list[ShownDecision]:
     return [(s.content, round(s.confidence, 4), s.run) for s in suggestions]
 
 
-def _counted_tag(counts: TagCounts, reading: Reading) -> TagRow:
+def _counted_tag(counts: TagCounts, reading: Reading) -> TagCounts:
     """Return a tag with its counts; suggestions are counted for the selected photographs."""
-    row = tag_row(reading.order.expect(reading.catalogue, [counts])[0])
     if reading.selected is not None:
         n, right = reading.selected.suggestions.counts.get(counts.id, (0, 0.0))
-        row["suggested"], row["expected"] = n, round(right, 1)
-    return row
+        return replace(counts, n_suggested=n, expected=right)
+    return reading.order.expect(reading.catalogue, [counts])[0]
 
 
 # --- by photograph -------------------------------------------------------------------------
@@ -191,7 +178,6 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
     suggested, open_for = catalogue.suggestions.for_series([content, *others])
     explained = catalogue.explain(file.path)
     kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
-    all_kin = _kin_cards(catalogue, [s.kin for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
     open_for = {
@@ -200,16 +186,15 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
     rows: list[SuggestedTag] = [
         {
             "tag": numbers[s.tag],
-            "name": shown(s.tag),
+            "name": s.tag,
             "confidence": round(open_for[s.tag][0].confidence, 4),
             "run": s.run,
             "decisions": _decisions(open_for[s.tag]),
-            "kin": proof,
-            "all_kin": cards,
+            "kin": cards,
             "by_name": is_by_name(s.name_share, s.readout_share),
             "shares": shares_text(s.name_share, s.readout_share),
         }
-        for s, proof, cards in zip(suggested, kin, all_kin, strict=True)
+        for s, cards in zip(suggested, kin, strict=True)
     ]
     is_likely = any(row["confidence"] >= _LIKELY for row in rows)
     finished = catalogue.completeness.run_that_finished(content)
@@ -223,11 +208,10 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
         "tags": [
             {
                 "tag": numbers[tag.tag],
-                "name": shown(tag.tag),
+                "name": tag.tag,
                 "state": tag.state,
                 "said": [
-                    {"who": said.who, "text": shown(said.text), "when": said.when}
-                    for said in tag.said
+                    {"who": said.who, "text": said.text, "when": said.when} for said in tag.said
                 ],
             }
             for tag in explained.tags
@@ -236,9 +220,9 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
         "others": [
             {
                 "tag": other.id,
-                "name": shown(other.name),
+                "name": other.name,
                 "kind": other.kind,
-                "said": shown(other.text),
+                "said": other.text,
             }
             for other in explained.others
         ],
@@ -282,7 +266,7 @@ def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> dic
         {
             **make_result(card(files[doubt.content])),
             "tag": numbers[doubt.tag],
-            "tag_name": shown(doubt.tag),
+            "tag_name": doubt.tag,
             "kind": doubt.kind,
             "confidence": round(doubt.confidence, 4),
             "was_accepted": doubt.was_accepted,

@@ -19,9 +19,7 @@ from tagkin.server import answers, searching
 from tagkin.server.filtering import Selected
 from tagkin.server.order import Reading
 from tagkin.server.session import Review
-from tagkin.server.thumbnail_cache import SIZES
 from tagkin.server.writing import Way
-from tagkin.templating import shown
 
 router = APIRouter(responses={"default": {"model": types.Error}})
 PREFIX = "/api/v1"
@@ -145,15 +143,9 @@ def complete(
 def suggestions(
     request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
 ) -> types.SuggestionPage:
-    """Return a page of a tag's suggestions, and prefetch the thumbnails of the next page."""
-    with reading(request, selection) as (review, lent):
-        answer = answers.suggestions_answer(lent, tag, n, cursor(after))
-        upcoming: list[int] = []
-        if answer["next"] is not None:
-            later = lent.suggestions(tag, n, cursor(answer["next"]))
-            upcoming = [suggestion.content for suggestion in later]
-    review.prefetch_thumbnails(upcoming, SIZES[0])
-    return answer
+    """Return a page of a tag's suggestions."""
+    with reading(request, selection) as (_, lent):
+        return answers.suggestions_answer(lent, tag, n, cursor(after))
 
 
 @router.get("/photographs/next")
@@ -161,11 +153,8 @@ def next_photograph(
     request: Request, selection: Selected, after: Number = 0
 ) -> types.NextPhotograph:
     """Return the next photograph with suggestions, or null."""
-    with reading(request, selection) as (review, lent):
-        answer = answers.next_photograph_answer(lent, after)
-    if answer is not None and answer["next"] is not None:
-        review.prefetch_thumbnails([answer["next"]], SIZES[-1])
-    return {"photograph": answer}
+    with reading(request, selection) as (_, lent):
+        return {"photograph": answers.next_photograph_answer(lent, after)}
 
 
 @router.get("/photographs/at")
@@ -184,34 +173,15 @@ def photograph_at(
 @router.get("/photographs/{content}")
 def photograph(request: Request, content: Number, selection: Selected) -> types.Photograph:
     """Return a photograph's suggestions with their kin, and its tags with their sources."""
-    with reading(request, selection) as (review, lent):
-        answer = answers.photograph_answer(lent, content)
-    if answer["next"] is not None:
-        review.prefetch_thumbnails([answer["next"]], SIZES[-1])
-    return answer
+    with reading(request, selection) as (_, lent):
+        return answers.photograph_answer(lent, content)
 
 
 @router.get("/map")
 def collection_map(request: Request, selection: Selected) -> types.Map:
-    """Return the map of the collection with the selected dots; null before the first training."""
+    """Return the map of the collection, without dots before the first training."""
     with reading(request, selection) as (review, lent):
-        drawn, selected = review.map.drawn(), lent.selected
-    if drawn is not None:
-        contents = drawn["contents"]
-        drawn["selected"] = [True] * len(contents)
-        if selected is not None:
-            drawn["selected"] = selected.photographs.has(contents).tolist()
-    return {"map": drawn}
-
-
-@router.get("/map/photographs")
-def photographs_on_map(
-    request: Request, content: Annotated[list[Number], Query(min_length=1, max_length=100)]
-) -> types.Cards:
-    """Return names and pictures of photographs."""
-    with reading(request) as (_, lent):
-        files = lent.catalogue.photographs.files_of(content)
-    return {"photographs": [answers.card(file) for file in files.values()]}
+        return searching.map_answer(lent, review.map)
 
 
 @router.get("/search")
@@ -330,8 +300,8 @@ def _undo_answer(
         "decisions": len(done),
         "finished": len(done.finished),
         "kept": done.n_kept,
-        "edited": [shown(name) for name in done.edited],
-        "tags": [{"id": numbers[name], "name": shown(name)} for name in names],
+        "edited": list(done.edited),
+        "tags": [{"id": numbers[name], "name": name} for name in names],
         "state": review.state(),
     }
 
@@ -344,14 +314,6 @@ class TagChange(Step):
 
     what: Literal["rename", "merge", "hide", "forget", "restore"]
     into: Name | None = None
-
-
-@router.get("/tags/{tag}")
-def tag_counts(request: Request, tag: Number) -> types.CountedTag:
-    """Return a tag with its counts."""
-    with reading(request) as (_, lent):
-        counts = lent.order.expect(lent.catalogue, [lent.catalogue.tags.count(tag)])
-        return {"tag": answers.tag_row(counts[0])}
 
 
 @router.post("/tags/{tag}/change")
@@ -372,8 +334,8 @@ def change_tag(request: Request, tag: Number, body: TagChange) -> types.TagChang
         now = catalogue.tags.count(tag)
     return {
         "run": changed.run,
-        "tag": answers.tag_row(now),
-        "tags": [shown(name) for name in changed.tags],
+        "tag": now,
+        "tags": list(changed.tags),
         "photographs": changed.n_found,
         "state": review.state(),
     }

@@ -18,7 +18,6 @@ from tagkin.catalogue.selection import NONE, Facets, PhotographIndex, Selection
 from tagkin.catalogue.selection import Selected as SelectedPhotographs
 from tagkin.errors import StorageError
 from tagkin.server.readers import Readers
-from tagkin.templating import shown
 
 _MOST = 2**53  # the largest whole number in JavaScript
 _Text = Annotated[str | None, Query(max_length=1000)]
@@ -117,7 +116,7 @@ class FilterBar:
         if name != "tag":
             return Token(_TITLES[name], describe(name, value), without)
         tag, kind = self._tags[int(value)]
-        return Token(_TITLES[name], shown(tag), without, "" if kind == "keyword" else kind)
+        return Token(_TITLES[name], tag, without, "" if kind == "keyword" else kind)
 
     def _without(self, name: str, value: str) -> str:
         if name == "tag":
@@ -155,7 +154,7 @@ def describe(name: str, value: str) -> str:
         month = int(value[5:])
         names = _MONTHS.split()
         return f"{names[month - 1]} {value[:4]}" if 1 <= month <= len(names) else value
-    return shown(value)
+    return value
 
 
 # --- what they leave ---------------------------------------------------------------------------
@@ -255,7 +254,7 @@ def facets_answer(
 def _choices(catalogue: Catalogue, facets: Facets, name: str) -> list[tuple[str, str, int]]:
     """Return values, texts and counts of a filter."""
     if name == "tag":
-        return [(str(number), shown(tag), n) for number, tag, n in facets.tags]
+        return [(str(number), tag, n) for number, tag, n in facets.tags]
     counts = facets.counts[name]
     if name == "run":
         runs = {str(run.id): run for run in catalogue.runs.history(300)}

@@ -25,10 +25,9 @@ from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
-    from tagkin.server.answer_types import MapDots
 
 _N_DRAWN = 2000
-_N_COLOURS = 9  # of static/map_view.js
+_N_COLOURS = 9  # of static/look.css
 _N_DIMENSIONS = 256  # leading dimensions of the space, which correlate most with tags
 _BLOCK = 1000
 
@@ -146,6 +145,16 @@ def _scale(positions: np.ndarray) -> np.ndarray:
     return ((positions - low) / np.maximum(high - low, 1e-12)).astype(np.float32)
 
 
+class Place(NamedTuple):
+    """A photograph on the map, with positions from 0 to 1."""
+
+    content: int
+    semantic: tuple[float, float]
+    visual: tuple[float, float]
+    colour: int
+    """Position of its tag among the coloured tags, or −1."""
+
+
 class CollectionMap:
     """The map file of a catalogue, read at first use and after each change."""
 
@@ -163,23 +172,20 @@ class CollectionMap:
         with self._lock:
             return self._metadata.get("model") if self._read() else None
 
-    def drawn(self) -> MapDots | None:
-        """Return the photographs on the map with positions from 0 to 1 and coloured tags."""
+    def drawn(self) -> tuple[list[str], list[Place]]:
+        """Return the coloured tags, and the photographs on the map; none if there is no map."""
         with self._lock:
             if not self._read():
-                return None
+                return [], []
             arrays = self._arrays
-            x, y = arrays["semantic"].round(4).T.tolist()
-            visual_x, visual_y = arrays["visual"].round(4).T.tolist()
-            return {
-                "tags": json.loads(self._metadata["tags"]),
-                "contents": arrays["contents"][arrays["drawn"]].tolist(),
-                "x": x,
-                "y": y,
-                "visual_x": visual_x,
-                "visual_y": visual_y,
-                "colours": arrays["colours"].tolist(),
-            }
+            columns = (
+                arrays["contents"][arrays["drawn"]],
+                arrays["semantic"].round(4),
+                arrays["visual"].round(4),
+                arrays["colours"],
+            )
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            return json.loads(self._metadata["tags"]), [Place(*row) for row in rows]
 
     def similar(self, content: int, n: int) -> list[int] | None:
         """Return the nearest photographs; None if this one is not on the map."""

@@ -1,4 +1,4 @@
-"""Routes of pages, pictures, scripts and styles."""
+"""Routes of pages and pictures."""
 
 from __future__ import annotations
 
@@ -28,18 +28,16 @@ from tagkin.server.api import (
     review_of,
 )
 from tagkin.server.api import search as search_photographs
-from tagkin.server.assets import assets, assets_version, render
+from tagkin.server.assets import CACHED, render
 from tagkin.server.filtering import FilterBar, Selected, facets_answer
 from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
 from tagkin.server.writing import Way
-from tagkin.templating import shown
 from tagkin.wording import quote_tags
 
 router = APIRouter()
 
 Doubted = Literal["wrong", "missing", "accepted"]
-_DAY = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
 _NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
 _N_SIMILAR = 20_000  # nearest photographs that are compared with filters
@@ -55,9 +53,8 @@ def _page(request: Request, mode: str, selection: Selection, **data: object) -> 
     with review.readers.connection() as catalogue:
         filters = FilterBar(request, catalogue, selection)
     data |= {"state": review.state(), "filters": filters, "link": filters.link}
-    modules = sorted(name for name in assets() if name.endswith(".js"))
     base = request.base_url.path
-    return HTMLResponse(render(f"{mode}.html.jinja", base=base, mode=mode, modules=modules, **data))
+    return HTMLResponse(render(f"{mode}.html.jinja", base=base, mode=mode, **data))
 
 
 @router.get("/")
@@ -81,7 +78,7 @@ def tag(
     """Show the suggestions of a tag as a grid."""
     with reading(request, selection) as (_, lent):
         answer = answers.suggestions_answer(lent, tag, n, cursor(after))
-        then = answers.next_tag(lent, answer["tag"]["id"])
+        then = answers.next_tag(lent, answer["tag"].id)
     return _page(request, "tag", selection, answer=answer, then=then, n_asked=n, strategy=None)
 
 
@@ -93,7 +90,7 @@ def question(
     with reading(request, selection) as (_, lent):
         answer = answers.question_answer(lent, strategy)
         if answer is not None:
-            then = answers.next_tag(lent, answer["tag"]["id"])
+            then = answers.next_tag(lent, answer["tag"].id)
     if answer is None:
         return tags(request, selection)
     return _page(
@@ -199,19 +196,14 @@ def overview(request: Request, selection: Selected) -> HTMLResponse:
 
 def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
     """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
-    counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
-    tags = order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS])
+    counts = catalogue.photographs.count()
     return {
-        "folder": shown(catalogue.source.title),
+        "folder": catalogue.source.title,
         "photographs": counts.n_photographs,
         "untagged": counts.n_untagged,
         "unreadable": counts.n_problems,
-        "suggestions": progress.n_suggestions,
-        "expected": round(order.expected(catalogue, progress.expected), 1),
-        "accepted": progress.n_accepted,
-        "rejected": progress.n_rejected,
         "to_write": catalogue.writes.count_pending(),
-        "tags": [answers.tag_row(tag) for tag in tags],
+        "tags": order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS]),
         "runs": _runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
     }
 
@@ -242,12 +234,12 @@ def _describe(catalogue: Catalogue, run: PastRun, decided: DecisionCounts | None
     text = text[0].upper() + text[1:]
     n_decided = 0 if decided is None else decided.n_accepted + decided.n_rejected
     if not 0 < n_decided <= _MAX_DECISIONS or run.parameters.get("tags"):
-        return shown(text)
+        return text
     names = [name for name, _, _ in catalogue.runs.tags_decided_by(run.id)]
-    return shown(f"{text}: {quote_tags(names, _N_NAMED)}")
+    return f"{text}: {quote_tags(names, _N_NAMED)}"
 
 
-# --- pictures, scripts, styles -----------------------------------------------------------------
+# --- pictures -----------------------------------------------------------------------------------
 
 
 @router.get("/thumbnails/{size}/{content}-{digest}.jpg")
@@ -262,7 +254,7 @@ async def thumbnail(
     picture = await run_sync(_make_picture, request, size, content, digest, limiter=limiter)
     if picture is None:
         return Response("There is no such picture.", 404, media_type="text/plain")
-    caching = {"cache-control": _DAY if picture.is_final else _SHORT}
+    caching = {"cache-control": CACHED if picture.is_final else _SHORT}
     return Response(picture.data, media_type=picture.kind, headers=caching)
 
 
@@ -272,12 +264,3 @@ def _make_picture(request: Request, size: int, content: int, digest: str) -> Pic
     if file is None or not file[1].startswith(digest):
         return None
     return review.thumbnails.picture(*file, size)
-
-
-@router.get("/static/{version}/{name:path}")
-def static(version: str, name: str) -> Response:
-    """Send a script or a style, from memory."""
-    asset = assets().get(name)
-    if asset is None or version != assets_version():
-        return Response("There is no such file.", 404, media_type="text/plain")
-    return Response(asset.content, media_type=asset.kind, headers={"cache-control": _DAY})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,13 +14,14 @@ from tagkin.catalogue import Catalogue, ContentFile
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
 from tagkin.features import ReadOnlyCache
-from tagkin.server.answer_types import Card, Completions, KindOfTag, Results
-from tagkin.server.answers import card
+from tagkin.server.answer_types import Card, Completions, KindOfTag, Map, Results
+from tagkin.server.answers import card, picture_address
 from tagkin.server.filtering import Views
+from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Reading
 from tagkin.server.readers import Readers
 from tagkin.server.stacks import make_result, stack_results
-from tagkin.templating import shown
+from tagkin.server.thumbnail_cache import SIZES
 
 _HOLD = 60.0  # seconds after a search for which the encoder of words stays in memory
 
@@ -158,14 +160,38 @@ def similar_answer(reading: Reading, nearest: Sequence[int], n: int) -> Results:
     return {"photographs": stack_results(catalogue, cards), "next": None, "note": ""}
 
 
+def map_answer(reading: Reading, collection_map: CollectionMap) -> Map:
+    """Return the existing photographs on the map."""
+    (tags, places), selected = collection_map.drawn(), reading.selected
+    contents = [place.content for place in places]
+    files = reading.catalogue.photographs.files_of(contents)
+    has = [True] * len(contents) if selected is None else selected.photographs.has(contents)
+    return {
+        "tags": tags,
+        "dots": [
+            {
+                "content": place.content,
+                "name": os.path.basename(files[place.content].path),
+                "thumbnail": picture_address(files[place.content], SIZES[0]),
+                "semantic": place.semantic,
+                "visual": place.visual,
+                "colour": place.colour,
+                "selected": bool(is_selected),
+            }
+            for place, is_selected in zip(places, has, strict=True)
+            if place.content in files
+        ],
+    }
+
+
 def _card_at(path: str, file: ContentFile | None) -> Card:
     if file is not None:
         return card(file._replace(path=path))
     folder, _, name = path.rpartition("/")  # the last scan could not read it
     return {
         "content": None,
-        "name": shown(name),
-        "folder": shown(folder),
+        "name": name,
+        "folder": folder,
         "thumbnail": None,
         "picture": None,
         "srcset": None,

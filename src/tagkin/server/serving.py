@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.machine import return_memory_at_once
 from tagkin.server import api, pages
-from tagkin.server.assets import render
+from tagkin.server.assets import Assets, render
 from tagkin.server.security import Access, Guard
 from tagkin.server.session import Review
 
@@ -137,6 +137,7 @@ def _create_app(review: Review, access: Access) -> ASGIApp:
     app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
     app.include_router(api.router, prefix=api.PREFIX)
     app.include_router(pages.router, include_in_schema=False)
+    app.mount("/static", Assets())
     for kind in (InvalidInput, StorageError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _answer_error)
     return Guard(app, access)

@@ -195,22 +195,6 @@ class Review:
             file = catalogue.photographs.files_of([content]).get(content)
             return None if file is None else (catalogue.absolute(file.path), file.digest)
 
-    def prefetch_thumbnails(self, contents: Sequence[int], size: int) -> None:
-        """Make thumbnails in the background that the next page will need.
-
-        Parameters
-        ----------
-        contents : sequence of int
-            The photographs.
-        size : int
-            The longer side in pixels.
-        """
-        with self.readers.connection() as catalogue:
-            files = catalogue.photographs.files_of(contents)
-            known = [files[content] for content in contents if content in files]
-            requests = [(catalogue.absolute(file.path), file.digest, size) for file in known]
-        self.thumbnails.prefetch(requests)
-
     # --- the fit ----------------------------------------------------------------------------
 
     def _fit_if_due(self) -> None:

@@ -12,7 +12,6 @@ import sqlite3
 import sys
 import textwrap
 import threading
-from collections import OrderedDict
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +40,6 @@ _LIMIT = 4 * 10**9  # bytes, enough for a grid of 300,000 photographs
 _AFTER_PRUNING = 0.9
 _NEARLY = 0.8
 _CHECK_INTERVAL = 10**7  # bytes stored between two checks of the size
-_N_WAITING = 400  # requests to prefetch; older requests are dropped
 _BLOCK = 200  # photographs per query
 _NICE = 15
 _PAUSE = 0.002  # seconds after each thumbnail, so other threads can run
@@ -69,11 +67,6 @@ class Thumbnails:
         self._lock = threading.Lock()
         self._unchecked = _CHECK_INTERVAL  # so the first thumbnail is followed by a check
         self._database = _open(folder / "thumbnails.sqlite")
-        self._requests: OrderedDict[tuple[str, str, int], None] = OrderedDict()
-        self._changed = threading.Condition()
-        self._is_closed = False
-        self._maker = threading.Thread(target=self._work, name="thumbnails", daemon=True)
-        self._maker.start()
 
     def picture(self, file: str, digest: str, size: int) -> Picture:
         """Return a thumbnail, or a drawing with the reason if the photograph is unreadable.
@@ -105,22 +98,8 @@ class Thumbnails:
                 return used_bytes(self._database) > _NEARLY * self._max_bytes
         return True
 
-    def prefetch(self, requests: list[tuple[str, str, int]]) -> None:
-        """Make thumbnails in the background, of files with their digests and sizes."""
-        with self._changed:
-            for request in requests:
-                self._requests[request] = None
-                self._requests.move_to_end(request)
-            while len(self._requests) > _N_WAITING:
-                self._requests.popitem(last=False)
-            self._changed.notify()
-
     def close(self) -> None:
-        """Stop background work and close the file."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify()
-        self._maker.join(_PATIENCE)
+        """Close the file."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
@@ -149,17 +128,6 @@ class Thumbnails:
                 if self._unchecked > min(_CHECK_INTERVAL, self._max_bytes / 10):
                     self._unchecked = 0
                     _prune(self._database, self._max_bytes)
-
-    # --- prefetching ------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._requests or self._is_closed)
-                if self._is_closed:
-                    return
-                request, _ = self._requests.popitem(last=False)
-            self.picture(*request)
 
 
 def _open(path: Path) -> sqlite3.Connection | None:

@@ -15,7 +15,6 @@ from tagkin.errors import InvalidInput, TagkinError
 from tagkin.images import Failure
 from tagkin.server.answer_types import NamedFailure, WriteState
 from tagkin.server.readers import Readers
-from tagkin.templating import shown
 from tagkin.wording import count, edited_text
 
 N_FIRST = 10  # files that a plan shows in full
@@ -161,21 +160,21 @@ def _plan_answer(result: WriteRun) -> dict[str, object]:
     removed = f"{count(result.n_removed, 'tag')} removed" if result.n_removed else ""
     return {
         "error": "",
-        "edited": edited_text(list(map(shown, result.to_confirm)), "New suggestions keep"),
+        "edited": edited_text(result.to_confirm, "New suggestions keep"),
         "files": len(result.files),
         "text": "; ".join(text for text in (describe_write(result), removed) if text),
         "kinds": kinds,
         "folders": [
-            {"name": shown(name)} | {kind: counts[kind] for kind in kinds}
+            {"name": name} | {kind: counts[kind] for kind in kinds}
             for name, counts in list(folders.items())[:_N_FOLDERS]
         ],
         "more_folders": max(0, len(folders) - _N_FOLDERS),
         "first": [
             {
-                "file": shown(file.file),
+                "file": file.file,
                 "how": _how(file.is_embedded, file.is_new, file.why),
-                "tags": [shown(tag) for tag in file.tags],
-                "removed": [shown(tag) for tag in file.removed],
+                "tags": list(file.tags),
+                "removed": list(file.removed),
             }
             for file in result.files[:N_FIRST]
         ],
@@ -185,7 +184,7 @@ def _plan_answer(result: WriteRun) -> dict[str, object]:
 def _how(is_embedded: bool, is_new: bool, why: str) -> str:
     if is_embedded:
         return "into the photograph"
-    return f"new sidecar, {shown(why)}" if is_new else "existing sidecar"
+    return f"new sidecar, {why}" if is_new else "existing sidecar"
 
 
 def _write_state(result: WriteRun) -> WriteState:
@@ -206,7 +205,7 @@ def _undo_state(result: UndoResult) -> WriteState:
 
 def _done(text: str, run: int | None, failures: list[Failure], *, can_undo: bool) -> WriteState:
     named: list[NamedFailure] = [
-        {"file": shown(f.file), "reason": shown(f.reason)} for f in failures[:_N_FAILURES]
+        {"file": f.file, "reason": f.reason} for f in failures[:_N_FAILURES]
     ]
     return {
         "state": "done",

@@ -201,13 +201,10 @@ def _n_candidates(n: int, n_landmarks: int, selection: str) -> int:
 
 def _draw_numbers(n: int, size: int, rng: np.random.RandomState) -> np.ndarray:
     """Draw `size` different numbers below n."""
-    if n < 2**16 or size > n // 8:
-        return rng.choice(n, size=size, replace=False)  # which shuffles all n
-    drawn = rng.randint(n, size=size + size // 4 + 64)
-    _, first = np.unique(drawn, return_index=True)
-    if len(first) < size:  # very unlikely
+    if n < 2**16:
         return rng.choice(n, size=size, replace=False)
-    return drawn[np.sort(first)[:size]]
+    # a generator shuffles only what it draws
+    return np.random.default_rng(rng.randint(2**31)).choice(n, size=size, replace=False)
 
 
 def _check_range(kernel: Kernel, X: Array) -> None:

@@ -26,7 +26,7 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.blocks import bytes_allowed
-from tagkin.arrays.linalg import in_tf32, matmul
+from tagkin.arrays.linalg import matmul
 from tagkin.arrays.namespaces import LabelMatrix, is_sparse
 from tagkin.arrays.threads import n_threads_for, run_parallel
 from tagkin.records.forms import storable
@@ -39,11 +39,8 @@ _Columns: TypeAlias = Callable[[slice], Array]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
-_PART = 1024  # rows that are summed in float32; these sums are added in float64
 _LONGEST = 16_384  # rows; float32 sums of products over more rows would round too much
-# On a device: rows whose products are added there (tensor cores truncate sums downwards), columns
-# of KᵀK at a time, and entries of products at a time.
-_LONGEST_THERE, _PANEL, _AT_ONCE = 4096, 512, 2**26
+_PANEL = 512  # columns of KᵀK at a time on a device
 _SUMS = ("count", "weight", "kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
 
 
@@ -107,49 +104,39 @@ class Moments:
 
         Blocks are float32 if the features are; their products are added in float64.
         """
+        roots = None if weights is None else np.sqrt(weights)
 
         def columns(rows: slice) -> Array:
-            return landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
+            K = landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
+            return K if roots is None else K * like(roots[rows], K)[:, None]
 
-        r, d = landmarks.points.shape
-        if weights is None:
-            return cls._sum_blocks(columns, X, text, shift, 8 * (r + d))
-        roots = np.sqrt(weights)
-
-        def weighted(rows: slice) -> Array:
-            K = columns(rows)
-            return K * like(roots[rows], K)[:, None]
-
-        wide = _weigh_text(text, roots, shift)
-        sums = cls._sum_blocks(weighted, X, wide, shift, 8 * (r + d))
-        # products of the last text feature, √ω, are the sums of all others
-        return replace(
-            sums,
-            weight=float(sums.text_gram[-1, -1]),
-            kernel_sum=sums.cross[:, -1],
-            text_sum=sums.text_gram[-1, :-1],
-            cross=sums.cross[:, :-1],
-            text_gram=sums.text_gram[:-1, :-1],
-        )
+        return cls._sum_blocks(columns, X, text, shift, roots)
 
     @classmethod
     def of_columns(cls, columns: Array, text: LabelMatrix, shift: Array) -> Moments:
         """Sum as `of` does, given the kernel columns (n×r) minus the shift."""
-        return cls._sum_blocks(
-            lambda rows: columns[rows], columns, text, shift, 8 * columns.shape[1]
-        )
+        return cls._sum_blocks(lambda rows: columns[rows], columns, text, shift)
 
     @classmethod
     def _sum_blocks(
-        cls, columns: _Columns, where: Array, text: LabelMatrix, shift: Array, bytes_per_row: int
+        cls,
+        columns: _Columns,
+        where: Array,
+        text: LabelMatrix,
+        shift: Array,
+        roots: np.ndarray | None = None,
     ) -> Moments:
-        """Sum blocks of rows of arrays on the device of `where`.
+        """Sum blocks of rows of arrays on the device of `where`; `roots` are √ω (n,).
 
         Each thread sums its own rows. The sums are added in the order of the rows, so they depend
         on the number of threads only.
         """
         text = _make_sparse_if_faster(text)
-        n, r, q = where.shape[0], shift.shape[0], text.shape[1]
+        (n, d), r, q = where.shape, shift.shape[0], text.shape[1]
+        if roots is None:
+            roots = np.ones(n)
+        else:
+            text = _weigh_text(text, roots, shift)
         total = cls.zeros(shift, q)
         n_threads = 1
         if isinstance(where, np.ndarray) and 8 * r * (r + q) <= 4 * bytes_allowed():
@@ -157,14 +144,12 @@ class Moments:
         bounds = [n * part // n_threads for part in range(n_threads + 1)]
         parts = [slice(*pair) for pair in itertools.pairwise(bounds)]
 
-        longest = n if on_accelerator(where) else _LONGEST
-
         def sum_up(part: slice, sums: Moments) -> Moments:
-            for block in row_blocks(part.stop - part.start, bytes_per_row, where):
-                for start in range(block.start, block.stop, longest):
-                    stop = min(start + longest, block.stop)
+            for block in row_blocks(part.stop - part.start, 8 * (r + d), where):
+                for start in range(block.start, block.stop, _LONGEST):
+                    stop = min(start + _LONGEST, block.stop)
                     rows = slice(part.start + start, part.start + stop)
-                    sums._add_block(columns(rows), text[rows])
+                    sums._add_block(columns(rows), text[rows], roots[rows])
             return sums
 
         others = [cls.zeros(shift, q) for _ in parts[1:]]
@@ -172,61 +157,42 @@ class Moments:
         for sums in run_parallel(tasks, n_threads)[1:]:
             total.add(sums)
         if is_sparse(text):
-            total._add_sparse_text(text)
+            total._add_sparse_text(text, roots)
         if on_accelerator(where):
             xp = namespace(total.kernel_gram)
             lower = total.kernel_gram
             total.kernel_gram = xp.tril(lower) + xp.tril(lower, k=-1).T
         return total
 
-    def _add_block(self, K: Array, text: LabelMatrix) -> None:
-        """Add kernel columns K (n×r), minus the shift, and text features (n×q).
+    def _add_block(self, K: Array, text: LabelMatrix, roots: np.ndarray) -> None:
+        """Add kernel columns K (n×r), minus the shift, and text features (n×q), times √ω (n,).
 
         `_add_sparse_text` adds the sums of sparse text features alone.
         """
         self.count += K.shape[0]
-        self.weight += K.shape[0]
+        self.weight += float(roots @ roots)
         if not is_sparse(text):
             exact = like(text, self.text_sum)
-            self.text_sum += namespace(exact).sum(exact, axis=0)
-            self.text_gram += _tall_product(exact, exact, _PART)
-        if on_accelerator(K):
-            self._add_on_device(K, like(text, K))
-            return
-        self.kernel_gram += matmul(K.T, K)
-        ones = namespace(K).ones(min(_PART, K.shape[0]), dtype=K.dtype, device=K.device)
-        for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
-            rows = K[first : first + _PART]
-            self.kernel_sum += matmul(ones[: rows.shape[0]], rows)
+            self.text_sum += matmul(like(roots, exact), exact)
+            self.text_gram += matmul(exact.T, exact)
+        self.kernel_sum += matmul(like(roots, K), K)
+        if on_accelerator(K):  # the lower triangle alone takes half the products
+            for start in range(0, K.shape[1], _PANEL):
+                rows, columns = slice(start, start + _PANEL), slice(0, start + _PANEL)
+                self.kernel_gram[rows, columns] += matmul(K[:, rows].T, K[:, columns])
+        else:
+            self.kernel_gram += matmul(K.T, K)
         few = is_sparse(text) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape)
         if few and isinstance(K, np.ndarray):
             self.cross += (text.T.astype(K.dtype) @ K).T
         else:
             self.cross += matmul(K.T, like(text, K))
 
-    def _add_on_device(self, K: Array, text: Array) -> None:
-        """Add KᵀK in panels of its lower triangle, and KᵀT̂ with the sums of K by one product.
-
-        The upper triangle of KᵀK is filled at the end.
-        """
-        xp = namespace(K)
-        n, q = text.shape
-        for start in range(0, K.shape[1], _PANEL):
-            rows, columns = slice(start, start + _PANEL), slice(0, start + _PANEL)
-            self.kernel_gram[rows, columns] += _tall_product(
-                K[:, rows], K[:, columns], _LONGEST_THERE
-            )
-        # a multiple of four columns, because other products are slow
-        ones = xp.ones((n, 4 - q % 4), dtype=K.dtype, device=K.device)
-        sums = _tall_product(K, xp.concat([text, ones], axis=1), _LONGEST_THERE)
-        self.cross += sums[:, :q]
-        self.kernel_sum += sums[:, q]
-
-    def _add_sparse_text(self, text: scipy.sparse.csr_array) -> None:
-        """Add Σt and T̂ᵀT̂ of sparse text features (n×q)."""
+    def _add_sparse_text(self, text: scipy.sparse.csr_array, roots: np.ndarray) -> None:
+        """Add Σt and T̂ᵀT̂ of sparse text features (n×q), times √ω (n,)."""
         for rows in row_blocks(text.shape[0], 256 * (1 + text.nnz // text.shape[0])):
             block = text[rows].astype(np.float64)
-            self.text_sum += like(np.asarray(block.sum(axis=0)).ravel(), self.text_sum)
+            self.text_sum += like(block.T @ roots[rows], self.text_sum)
             gram = (block.T @ block).tocoo()
             if isinstance(self.text_gram, np.ndarray):
                 self.text_gram[gram.row, gram.col] += gram.data  # each entry occurs once
@@ -275,17 +241,9 @@ class Moments:
         return self.shift + self.kernel_sum / self.weight
 
     def centred_kernel_gram(self) -> Array:
-        """Return Σ (k − k̄)(k − k̄)ᵀ, shape (r, r).
-
-        Sums of products in TF32 are off by a matrix of norm 2⁻²² ‖KᵀK‖ at most (measured: half of
-        that). This norm is added to the diagonal to keep the matrix positive definite.
-        """
+        """Return Σ (k − k̄)(k − k̄)ᵀ, shape (r, r)."""
         s = self.kernel_sum
-        gram = self.kernel_gram - s[:, None] * (s[None, :] / self.weight)
-        if in_tf32(gram):
-            i = namespace(gram).arange(gram.shape[0], device=gram.device)
-            gram[i, i] += 2.0**-22 * _estimate_norm(gram)
-        return gram
+        return self.kernel_gram - s[:, None] * (s[None, :] / self.weight)
 
     def centred_cross(self) -> Array:
         """Return Σ (k − k̄)(t − t̄)ᵀ, shape (r, q)."""
@@ -304,18 +262,15 @@ def first_sums(
 
     The kernel columns of these images set the shift for all later images.
     """
-    landmarks, gram = landmarks.independent()
+    landmarks, gram, _ = landmarks.factor()
     return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X), weights)
 
 
 def _weigh_text(text: LabelMatrix, roots: np.ndarray, shift: Array) -> LabelMatrix:
-    """Return text features (n×q) times √ω, and √ω as one more, in float64 where the shift is."""
-    text = _make_sparse_if_faster(text)
+    """Return text features (n×q) times √ω (n,), in float64 where the shift is."""
     if is_sparse(text):
-        column = scipy.sparse.csr_array(roots[:, None])
-        return scipy.sparse.hstack([text.multiply(roots[:, None]), column], format="csr")
-    column = like(roots, shift)[:, None]
-    return namespace(shift).concat([like(text, shift) * column, column], axis=1)
+        return scipy.sparse.csr_array(text.multiply(roots[:, None]))
+    return like(text, shift) * like(roots, shift)[:, None]
 
 
 def _make_sparse_if_faster(text: LabelMatrix) -> LabelMatrix:
@@ -326,27 +281,3 @@ def _make_sparse_if_faster(text: LabelMatrix) -> LabelMatrix:
     if np.count_nonzero(sample) >= _SPARSE_PAYS_BELOW * sample.size:
         return text
     return scipy.sparse.csr_array(text)
-
-
-def _tall_product(A: Array, B: Array, longest: int) -> Array:
-    """Return AᵀB of many rows (n×a, n×b); a device multiplies parts of `longest` rows at once."""
-    if not on_accelerator(A):
-        return matmul(A.T, B)
-    xp = namespace(A)
-    whole = A.shape[0] - A.shape[0] % longest
-    product = A[whole:].T @ B[whole:]
-    step = longest * max(1, _AT_ONCE // math.prod(product.shape))
-    for start in range(0, whole, step):
-        rows = slice(start, min(start + step, whole))
-        left, right = (M[rows].reshape(-1, longest, M.shape[1]) for M in (A, B))
-        product += xp.sum(xp.permute_dims(left, (0, 2, 1)) @ right, axis=0)
-    return product
-
-
-def _estimate_norm(A: Array) -> Array:
-    """Return the largest eigenvalue of a symmetric matrix to a few percent, by power iteration."""
-    xp = namespace(A)
-    v = xp.ones(A.shape[0], dtype=A.dtype, device=A.device)
-    for _ in range(12):
-        v = A @ (v / xp.linalg.vector_norm(v))
-    return xp.linalg.vector_norm(v)

@@ -20,8 +20,6 @@ from tagkin.kernels import Kernel
 
 __all__ = ["PartialGramSchmidt", "pgso", "rp_cholesky"]
 
-_MANY = 2**18  # kernel values from which several threads are faster
-
 
 # --- partial Gram–Schmidt ----------------------------------------------------------------
 
@@ -196,7 +194,7 @@ class _Residual:
             fresh[:, some] = matmul(inverse, columns.T)
             self.diagonal[some] -= to_numpy(xp.sum(fresh[:, some] ** 2, axis=0))
 
-        if isinstance(self.X, np.ndarray) and n * len(chosen) >= _MANY:
+        if isinstance(self.X, np.ndarray):
             run_in_threads(explain, n, 8 * (3 * len(chosen) + self.X.shape[1]), n)
         else:
             explain(slice(0, n))

@@ -15,7 +15,6 @@ is the cheapest. Two forms give the same directions:
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,14 +24,11 @@ from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
 from tagkin.errors import InvalidInput
 
 __all__ = [
-    "Directions",
+    "Regression",
     "Root",
-    "Unrotated",
     "from_kernel",
     "from_moments",
     "regularization_of_public_code",
-    "solve_unrotated",
-    "unrotated_from_kernel",
 ]
 
 
@@ -48,51 +44,32 @@ def regularization_of_public_code(kappa: float) -> float:
 
 
 @dataclass(frozen=True)
-class Directions:
-    """Canonical directions of the two views, best correlated first.
+class Regression:
+    """The ridge regression of the text features from kernel columns, as a space.
+
+    Rotated to canonical directions, best correlated first; or not rotated, which changes no cosine
+    and saves an eigenproblem of the size of the text features.
 
     Attributes
     ----------
-    correlations : array of shape (m,)
-        λ, the regularised canonical correlations, descending, without zeros up to rounding.
     coefficients : array of shape (r, m)
-        ω: the projection of an image on direction j is (k(x, S) − mean) ω_j.
-    visual_norms, text_norms : arrays of shape (m,)
-        Norms of the projections of all training images on each direction of a view.
+        (Z+κI)⁻¹ C (G+κI)^-½ in kernel columns, times V: embeddings are (k(x, S) − mean)
+        coefficients. Dimension j is λⱼ times the projection on direction j.
     readout : array of shape (m, q)
-        Σ Vᵀ (G+κI)^½: times an image's projections it is φᵀ (Z+κI)⁻¹ C, the ridge regression of
-        the centred text features.
-    """
-
-    correlations: Array
-    coefficients: Array
-    visual_norms: Array
-    text_norms: Array
-    readout: Array
-
-    @property
-    def empirical_correlations(self) -> Array:
-        """Correlation of the two projections over the training images, shape (m,)."""
-        return self.correlations / (self.visual_norms * self.text_norms)
-
-
-@dataclass(frozen=True)
-class Unrotated:
-    """The space before the rotation V to canonical directions, which changes no cosine.
-
-    Attributes
-    ----------
-    coefficients : array of shape (r, p)
-        (Z+κI)⁻¹ C (G+κI)^-½, in kernel columns: embeddings are (k(x, S) − mean) coefficients.
-    readout : array of shape (p, q)
-        (G+κI)^½: times an embedding it is the ridge regression of the centred text features.
+        Vᵀ (G+κI)^½: times an embedding it is the regression of the centred text features.
     largest : float
-        The leading correlation, to a few percent.
+        The leading correlation; to a few percent if not rotated.
+    correlations : array of shape (m,), or None if not rotated
+        λ, the regularised canonical correlations, descending, without zeros up to rounding.
+    text_norms : array of shape (m,), or None if not rotated
+        Norms of the projections of all training images on each direction of the text.
     """
 
     coefficients: Array
     readout: Array
     largest: float
+    correlations: Array | None = None
+    text_norms: Array | None = None
 
 
 class Root:
@@ -145,12 +122,15 @@ class Root:
         return cls(landmarks.half_transposed(vectors / roots), is_inverse=True)
 
     @classmethod
-    def of_text(cls, gram: Array, regularization: float) -> Root:
+    def of_text(cls, gram: Array, regularization: float, *, exact: bool = True) -> Root:
         """Return the root of G + κI on directions of the text features, G their Gram matrix.
 
         With duplicate labels, labels on no image or exactly one label per image, nothing varies in
-        some directions. They are left out, because they would become dimensions of rounding.
+        some directions. If `exact`, they are left out, because they would become dimensions of
+        rounding.
         """
+        if not exact:
+            return cls.of(_add_to_diagonal(gram, regularization))
         xp = namespace(gram)
         # above the rounding of sums over a million images, and below the variation of labels,
         # unless their weights differ by a factor of a million
@@ -189,118 +169,69 @@ class Root:
 
 
 def from_moments(
-    kernel_gram: Array,
-    landmark_gram: Array,
-    cross: Array,
-    text_gram: Array,
-    regularization: float,
-    *,
-    with_norms: bool = True,
-) -> Directions:
-    """Compute directions from centred sums over the images.
-
-    Parameters
-    ----------
-    kernel_gram : (r, r), KᵀK of the centred kernel columns K = k(X, S) (N×r)
-    landmark_gram : (r, r), k(S, S)
-    cross : (r, q), KᵀT̂
-    text_gram : (q, q), T̂ᵀT̂
-    with_norms : bool
-        If False, the norms of visual projections are NaN, which saves a product.
-    """
-    xp = namespace(kernel_gram)
-    visual = Root.of_visual(kernel_gram, landmark_gram, regularization)
-    text = Root.of_text(text_gram, regularization)
-    B = text.half(visual.half(cross).T).T
-    U, correlations, V = _svd(B)
-    text_directions = text.half_transposed(V)
-    signs = _choose_signs(text_directions)
-    coefficients = visual.half_transposed(U) * signs
-    # wᵀ(Z+κI)w = 1 on both sides, so ‖Φw‖² = wᵀZw = 1 − κ‖w‖²
-    visual_length = xp.full_like(correlations, math.nan)
-    if with_norms:
-        visual_length = xp.sum(coefficients * matmul(landmark_gram, coefficients), axis=0)
-    return Directions(
-        correlations,
-        coefficients,
-        _projection_norms(visual_length, regularization),
-        _projection_norms(xp.sum(text_directions**2, axis=0), regularization),
-        _readout(text, V, signs * correlations),
-    )
-
-
-def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions:
-    """Compute directions in the dual form, if every image is a landmark.
-
-    Parameters
-    ----------
-    kernel : (N, N), the centred visual kernel, float32 or float64; overwritten
-    text : (N, q), the centred text features, float64
-    """
-    xp = namespace(kernel)
-    text_root = Root.of_text(matmul(text.T, text), regularization)
-    whitened, dual = _solve_dual(kernel, text, text_root, regularization)
-    # a = (K+κI)⁻¹ T, hence K a = T − κ a
-    projected = whitened - regularization * dual
-    squares = matmul(whitened.T, projected)
-    eps = float(xp.finfo(kernel.dtype).eps)
-    rounding = 8 * eps if kernel.dtype == xp.float32 else kernel.shape[0] * eps
-    correlations, V = _descending_roots((squares + squares.T) / 2, rounding)
-    text_directions = text_root.half_transposed(V)
-    signs = _choose_signs(text_directions)
-    coefficients = matmul(dual, V / correlations) * signs
-    projections = matmul(projected, V / correlations)
-    return Directions(
-        correlations,
-        coefficients,
-        xp.sqrt(xp.sum(projections**2, axis=0)),
-        _projection_norms(xp.sum(text_directions**2, axis=0), regularization),
-        _readout(text_root, V, signs * correlations),
-    )
-
-
-def _readout(text: Root, V: Array, scale: Array) -> Array:
-    """Return Σ Vᵀ (G+κI)^½, shape (m, q), for the singular values and signs in `scale` (m,)."""
-    return matmul(V.T, text.transpose_root()) * scale[:, None]
-
-
-def _solve_dual(
-    kernel: Array, text: Array, text_root: Root, regularization: float
-) -> tuple[Array, Array]:
-    """Return the whitened text features T (N×p), and (K+κI)⁻¹ T; K is overwritten."""
-    xp = namespace(kernel)
-    whitened = text_root.half(text.T).T
-    visual = Root.of(_add_to_diagonal(kernel, regularization))
-    right = xp.astype(whitened, kernel.dtype, copy=False)
-    dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
-    # T and K are centred, so (K+κI)⁻¹ T is, up to rounding; a mean would be multiplied by the
-    # uncentred kernel of new images
-    return whitened, dual - xp.mean(dual, axis=0)
-
-
-def solve_unrotated(
-    visual: Root, cross: Array, text_gram: Array, regularization: float
-) -> Unrotated:
-    """Solve as `from_moments` does, without the eigenproblem of the size of the text features.
+    visual: Root, cross: Array, text_gram: Array, regularization: float, *, rotated: bool = True
+) -> Regression:
+    """Solve from centred sums over the images.
 
     Parameters
     ----------
     visual : Root, of Z + κI in kernel columns
-    cross, text_gram : as in `from_moments`; the latter is overwritten
+    cross : (r, q), KᵀT̂
+    text_gram : (q, q), T̂ᵀT̂; overwritten
     """
-    # directions without any variation of the text stay, with nothing but rounding along them
-    text = Root.of(_add_to_diagonal(text_gram, regularization))
+    text = Root.of_text(text_gram, regularization, exact=rotated)
     half = text.half(visual.half(cross).T).T
-    return Unrotated(visual.half_transposed(half), text.transpose_root(), _largest_value(half))
+    coefficients = visual.half_transposed(half)
+    if not rotated:
+        return Regression(coefficients, text.transpose_root(), _largest_value(half))
+    return _rotate(coefficients, text, *_right_singular(half), regularization)
 
 
-def unrotated_from_kernel(kernel: Array, text: Array, regularization: float) -> Unrotated:
-    """Solve as `from_kernel` does, without the eigenproblem of the size of the text features."""
-    text_root = Root.of(_add_to_diagonal(matmul(text.T, text), regularization))
-    whitened, dual = _solve_dual(kernel, text, text_root, regularization)
-    squares = matmul(whitened.T, whitened - regularization * dual)
-    largest = abs(_largest_value(squares)) ** 0.5
-    return Unrotated(dual, text_root.transpose_root(), largest)
+def from_kernel(
+    kernel: Array, text: Array, regularization: float, *, rotated: bool = True
+) -> Regression:
+    """Solve in the dual form, if every image is a landmark.
+
+    Parameters
+    ----------
+    kernel : (N, N), the centred visual kernel, float32 or float64; K + κI afterwards
+    text : (N, q), the centred text features, float64
+    """
+    xp = namespace(kernel)
+    text_root = Root.of_text(matmul(text.T, text), regularization, exact=rotated)
+    whitened = text_root.half(text.T).T
+    visual = Root.of(_add_to_diagonal(kernel, regularization))
+    right = xp.astype(whitened, kernel.dtype, copy=False)
+    dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
+    # T and K are centred, so a = (K+κI)⁻¹ T is, up to rounding; a mean would be multiplied by the
+    # uncentred kernel of new images
+    dual -= xp.mean(dual, axis=0)
+    squares = matmul(whitened.T, whitened - regularization * dual)  # K a = T − κ a
+    if not rotated:
+        largest = abs(_largest_value(squares)) ** 0.5
+        return Regression(dual, text_root.transpose_root(), largest)
+    eps = float(xp.finfo(kernel.dtype).eps)
+    rounding = 8 * eps if kernel.dtype == xp.float32 else kernel.shape[0] * eps
+    correlations, V = _descending_roots((squares + squares.T) / 2, rounding)
+    return _rotate(dual, text_root, correlations, V, regularization)
+
+
+def _rotate(
+    coefficients: Array, text: Root, correlations: Array, V: Array, regularization: float
+) -> Regression:
+    """Rotate a regression to its canonical directions V (p×m)."""
+    xp = namespace(V)
+    text_directions = text.half_transposed(V)
+    V = V * _choose_signs(text_directions)
+    # zᵀ(G+κI)z = 1, so ‖T̂z‖² = zᵀGz = 1 − κ‖z‖²
+    squares = 1.0 - regularization * xp.sum(text_directions**2, axis=0)
+    return Regression(
+        matmul(coefficients, V),
+        matmul(V.T, text.transpose_root()),
+        float(correlations[0]) if correlations.shape[0] else 0.0,
+        correlations,
+        xp.sqrt(squares.clip(float(xp.finfo(V.dtype).eps), None)),
+    )
 
 
 def _largest_value(A: Array) -> float:
@@ -325,21 +256,13 @@ def _add_to_diagonal(A: Array, value: float) -> Array:
     return A
 
 
-def _projection_norms(squared_length: Array, regularization: float) -> Array:
-    """Return √(1 − κ‖w‖²), the norms ‖Φw‖ of the projections on directions w, shape (m,)."""
-    xp = namespace(squared_length)
-    eps = float(xp.finfo(squared_length.dtype).eps)
-    return xp.sqrt((1.0 - regularization * squared_length).clip(eps, None))
-
-
-def _svd(B: Array) -> tuple[Array, Array, Array]:
-    """Return U, Σ and V of B (r×q), from the Gram matrix of its shorter side."""
+def _right_singular(B: Array) -> tuple[Array, Array]:
+    """Return Σ and V of B (r×q), from the Gram matrix of its shorter side."""
     rounding = max(B.shape) * float(namespace(B).finfo(B.dtype).eps)
-    if B.shape[0] < B.shape[1]:
-        values, U = _descending_roots(matmul(B, B.T), rounding)
-        return U, values, matmul(B.T, U / values)
-    values, V = _descending_roots(matmul(B.T, B), rounding)
-    return matmul(B, V / values), values, V
+    if B.shape[0] >= B.shape[1]:
+        return _descending_roots(matmul(B.T, B), rounding)
+    values, U = _descending_roots(matmul(B, B.T), rounding)
+    return values, matmul(B.T, U / values)
 
 
 def _descending_roots(A: Array, rounding: float) -> tuple[Array, Array]:

@@ -27,7 +27,6 @@ from tagkin.records.forms import Later, storable
 from tagkin.records.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.space.landmark_map import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
-from tagkin.space.provenance import remember
 from tagkin.space.solution import SCALINGS, Solving, canonical_correlations, solve, solve_exactly
 from tagkin.space.space import Landmarks, Projection, Space
 from tagkin.space.views import TextView, as_text_view, text_features
@@ -228,7 +227,7 @@ class SemanticSpace(
         """
         features, labels = self._check_input(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
-        landmarks, gram = landmarks.independent()
+        landmarks, gram, _ = landmarks.factor()
         moments = Moments.zeros(landmarks.mean_columns(features), text.shape[1])
         self._keep(X, y, view, landmarks, moments)
         return gram
@@ -405,9 +404,7 @@ class SemanticSpace(
         self._check_fitted()
         features = check_features(X)
         check_same_features(self, X)
-        psi = self.space_.transform(features)
-        remember(psi, self)
-        return psi
+        return self.space_.transform(features)
 
     @property
     def space_(self) -> Space:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,15 +14,7 @@ from tagkin.arrays.linalg import matmul, pivoted_cholesky, solve_triangular
 from tagkin.arrays.namespaces import LabelMatrix, is_sparse
 from tagkin.errors import InvalidInput
 from tagkin.space.moments import Moments
-from tagkin.space.regression import (
-    Directions,
-    Root,
-    Unrotated,
-    from_kernel,
-    from_moments,
-    solve_unrotated,
-    unrotated_from_kernel,
-)
+from tagkin.space.regression import Regression, Root, from_kernel, from_moments
 from tagkin.space.space import Landmarks, Projection
 
 __all__ = ["SCALINGS", "Solving", "canonical_correlations", "solve", "solve_exactly"]
@@ -68,11 +61,15 @@ def solve_exactly(
     dense = like(text, mean)
     text_mean = xp.mean(dense, axis=0)
     fewer, back = _limit_text_features(dense - text_mean)
-    if solving.rotates(ROTATED + 1 if draft else fewer.shape[1]):
-        directions = from_kernel(K, fewer, regularization)
-        solution = _scale_directions(directions, mean, text_mean, solving)
-    else:
-        solution = _make_unrotated(unrotated_from_kernel(K, fewer, regularization), mean, text_mean)
+    rotated = solving.rotates(ROTATED + 1 if draft else fewer.shape[1])
+    regression = from_kernel(K, fewer, regularization, rotated=rotated)
+
+    def norms(coefficients: Array) -> Array:
+        return xp.linalg.vector_norm(
+            matmul(K, coefficients) - regularization * coefficients, axis=0
+        )
+
+    solution = _scale(regression, (mean, text_mean), solving, norms)
     if back is not None:
         solution = replace(solution, readout=matmul(solution.readout, back))
     solution = _scale_to_unit_variance(solution, points.shape[0])
@@ -123,18 +120,18 @@ def solve(
     variance = max(0.0, float(xp.max(xp.linalg.diagonal(kernel_gram)))) / moments.weight
     largest = float(xp.max(xp.linalg.diagonal(gram)))
     _check_varied(math.sqrt(variance), landmarks, largest)
-    sums = kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram()
     means = moments.kernel_mean, moments.text_sum / moments.weight
-    n_text = ROTATED + 1 if draft else moments.text_sum.shape[0]
+    rotated = solving.rotates(ROTATED + 1 if draft else moments.text_sum.shape[0])
     regularization = solving.regularization
-    if not solving.rotates(n_text):
-        single = draft and landmarks.points.dtype == xp.float32
-        visual = Root.of_visual(*sums[:2], regularization, single=single)
-        unrotated = solve_unrotated(visual, *sums[2:], regularization)
-        solution = _make_unrotated(unrotated, *means)
-    else:
-        directions = from_moments(*sums, regularization, with_norms=solving.scaling == "unit")
-        solution = _scale_directions(directions, *means, solving)
+    single = draft and not rotated and landmarks.points.dtype == xp.float32
+    visual = Root.of_visual(kernel_gram, gram, regularization, single=single)
+    sums = moments.centred_cross(), moments.centred_text_gram()
+    regression = from_moments(visual, *sums, regularization, rotated=rotated)
+
+    def norms(coefficients: Array) -> Array:
+        return xp.sqrt(xp.sum(coefficients * matmul(kernel_gram, coefficients), axis=0))
+
+    solution = _scale(regression, means, solving, norms)
     return _scale_to_unit_variance(solution, moments.weight)
 
 
@@ -142,14 +139,10 @@ def canonical_correlations(landmarks: Landmarks, moments: Moments, regularizatio
     """Return correlations of all canonical directions, descending, for an unrotated space."""
     sums = moments.centred_cross(), moments.centred_text_gram()
     gram = moments.centred_kernel_gram()
-    directions = from_moments(gram, landmarks.gram(), *sums, regularization, with_norms=False)
-    return directions.correlations
-
-
-def _make_unrotated(unrotated: Unrotated, kernel_mean: Array, text_mean: Array) -> Projection:
-    """Return the solution without the rotation."""
-    _check_largest(unrotated.largest)
-    return Projection(None, unrotated.coefficients, kernel_mean, text_mean, unrotated.readout)
+    visual = Root.of_visual(gram, landmarks.gram(), regularization)
+    correlations = from_moments(visual, *sums, regularization).correlations
+    assert correlations is not None
+    return correlations
 
 
 def _scale_to_unit_variance(solution: Projection, n_images: float) -> Projection:
@@ -190,23 +183,34 @@ def _check_largest(correlation: float) -> None:
         )
 
 
-def _scale_directions(
-    directions: Directions, kernel_mean: Array, text_mean: Array, solving: Solving
+def _scale(
+    regression: Regression,
+    means: tuple[Array, Array],
+    solving: Solving,
+    norms: Callable[[Array], Array],
 ) -> Projection:
-    """Return the leading directions, scaled as `scaling` says; see `SemanticSpace`."""
-    correlations = directions.correlations
-    _check_largest(float(correlations[0]) if correlations.shape[0] else 0.0)
-    weights = correlations
+    """Return the leading directions, scaled as `scaling` says; see `SemanticSpace`.
+
+    `means` are of the kernel columns and of the text features. `norms` returns the norms of the
+    projections of all training images on each of several coefficient vectors (r, m).
+    """
+    _check_largest(regression.largest)
+    coefficients, readout = regression.coefficients, regression.readout
+    correlations = regression.correlations
+    if correlations is None:
+        return Projection(None, coefficients, *means, readout)
+    weights = namespace(correlations).ones_like(correlations)
     if solving.scaling == "unit":
-        correlations = directions.empirical_correlations
-        weights = correlations / directions.visual_norms
+        lengths = norms(coefficients)
+        # of the two projections: λ / (‖Φw‖ ‖T̂z‖), and the length is λ ‖Φw‖
+        correlations = correlations**2 / (lengths * regression.text_norms)
+        weights = correlations / lengths
     elif solving.scaling == "none":
-        weights = namespace(weights).ones_like(weights)
+        weights = 1 / correlations
     keep = slice(0, solving.n_components)
     return Projection(
         correlations[keep],
-        (directions.coefficients * weights)[:, keep],
-        kernel_mean,
-        text_mean,
-        (directions.readout / weights[:, None])[keep, :],
+        (coefficients * weights)[:, keep],
+        *means,
+        (readout / weights[:, None])[keep, :],
     )

@@ -108,22 +108,12 @@ class Landmarks:
         xp = namespace(sample)
         return xp.mean(xp.astype(sample, xp.float64), axis=0)
 
-    def independent(self) -> tuple[Landmarks, Array]:
-        """Return the landmarks that are linearly independent under the kernel, and k(S, S).
+    def factor(self) -> tuple[Landmarks, Array, Array]:
+        """Return the landmarks that are linearly independent, their k(S, S), and its factor L.
 
         A landmark is left out if, up to rounding, it is a combination of the others: a duplicate, a
         zero vector, or a landmark beyond the kernel's rank.
         """
-        if isinstance(self.points, np.ndarray) and self.points.dtype == np.float32:
-            # float32 is less than half the work, and enough if each landmark is clearly independent
-            single = np.asarray(self.kernel(self.points))
-            L = cholesky(single)
-            if L is not None and np.diagonal(L).min() ** 2 > 0.01 * single.diagonal().max():
-                return self, single.astype(np.float64)
-        return self.factor()[:2]
-
-    def factor(self) -> tuple[Landmarks, Array, Array]:
-        """Return the `independent` landmarks, their k(S, S), and its Cholesky factor L."""
         gram = self.gram()
         xp = namespace(gram)
         largest = float(xp.max(xp.linalg.diagonal(gram)))

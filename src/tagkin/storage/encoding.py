@@ -249,20 +249,9 @@ def _decode_later(
         return Later.known(decode(value, arrays, None, depth))
 
     def read() -> Decoded:
-        # a copy, because sums are added to, and a mapped file is read only
-        apart = {name: array.copy() for name, array in read_later().items() if name in named}
-        return decode(value, apart, None, depth)
+        return decode(value, read_later(), None, depth)
 
-    named = set(_array_names(value))
     return Later(read)
-
-
-def _array_names(value: object) -> list[str]:
-    """Return the names of the arrays in a JSON value."""
-    if isinstance(value, dict) and isinstance(value.get("$array"), str):
-        return [value["$array"]]
-    inside = list(value.values()) if isinstance(value, dict) else value
-    return [n for v in inside for n in _array_names(v)] if isinstance(inside, list) else []
 
 
 def _build(name: object, encoded: object, inner: Callable[[object], Decoded]) -> Decoded:

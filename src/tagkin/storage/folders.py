@@ -6,6 +6,7 @@ everything in them before it is used.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,7 +18,6 @@ from typing import Any
 from tagkin.arrays.checks import not_fitted
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, Parameter, StorageError
 from tagkin.filesystem import (
-    atomic_write,
     check_parent,
     folder_lock,
     is_litter,
@@ -48,7 +48,7 @@ from tagkin.storage.storable_models import (
     restore_scalers,
     steps_of,
 )
-from tagkin.storage.tensors import Mapped, TensorBytes
+from tagkin.storage.tensors import ArrayFile, array_bytes
 from tagkin.version import __version__
 
 __all__ = ["check_folder", "load", "save"]
@@ -219,13 +219,13 @@ def _write_model(folder: Path, model: object, arrays: Arrays, card: str, overwri
         with folder_lock(folder, _LOCK) as alone:
             check()
             before = {path.name for path in folder.iterdir()}
-            contents = {ARRAYS: TensorBytes(arrays.main)}
+            contents = {ARRAYS: array_bytes(arrays.main)}
             if arrays.apart:
-                contents[APART] = TensorBytes(arrays.apart)
+                contents[APART] = array_bytes(arrays.apart)
             files = {kind: _file_entry(kind, content) for kind, content in contents.items()}
             try:
                 for kind, content in contents.items():
-                    _write_arrays(folder / files[kind]["name"], content)
+                    _write_arrays(folder, files[kind], content)
                 sync_folder(folder)
                 write_whole(folder / MODEL, document_text(model, files), check)
             except BaseException:
@@ -245,20 +245,23 @@ def _write_model(folder: Path, model: object, arrays: Arrays, card: str, overwri
         raise
 
 
-def _file_entry(kind: str, content: TensorBytes) -> NamedFile:
+def _file_entry(kind: str, content: bytes) -> NamedFile:
     """Return the entry of a file of arrays in the document."""
-    name = f"{kind}-{content.sha256[:16]}.safetensors"
-    return {"name": name, "size": content.size, "sha256": content.sha256}
+    digest = hashlib.sha256(content).hexdigest()
+    return {
+        "name": f"{kind}-{digest[:16]}.safetensors",
+        "size": len(content),
+        "sha256": digest,
+    }
 
 
-def _write_arrays(path: Path, content: TensorBytes) -> None:
+def _write_arrays(folder: Path, file: NamedFile, content: bytes) -> None:
     """Write a file of arrays, unless it exists."""
+    path = folder / file["name"]
     try:
-        Mapped(path, content.size, content.sha256).check()
+        ArrayFile(path, file["size"], file["sha256"]).check()
     except (FileNotFoundError, DamagedModel):
-        with atomic_write(path) as scratch, scratch.open("xb") as file:
-            for part in content.parts():
-                file.write(part)
+        write_whole(path, content)
 
 
 def _tidy(folder: Path, files: Mapping[str, NamedFile], before: set[str], alone: bool) -> None:
@@ -314,9 +317,8 @@ adding images to a space). Do not edit these files: the model would no longer lo
 def load(folder: str | os.PathLike[str], *, device: object = None) -> Any:  # the class is stored
     """Read a model that `save` wrote.
 
-    Its arrays are mapped into memory, read only. Everything is checked first, except arrays that
-    only some uses need (sums for adding images to a space, probabilities for an audit). These are
-    checked at their first use.
+    Everything is checked first, except arrays that only some uses need (sums for adding images to a
+    space, probabilities for an audit). These are read and checked at their first use.
 
     Parameters
     ----------
@@ -361,7 +363,7 @@ def _read(folder: Path) -> Any:  # see `load`
     return decode(document.get("content"), main.arrays(), read_later)
 
 
-def _open(folder: Path) -> tuple[dict[str, object], Mapped, Mapped | None]:
+def _open(folder: Path) -> tuple[dict[str, object], ArrayFile, ArrayFile | None]:
     """Open the document and the files that it names, all of one save."""
     document, n_same = read_document(folder), 0
     for _ in range(_TRIES):
@@ -369,7 +371,7 @@ def _open(folder: Path) -> tuple[dict[str, object], Mapped, Mapped | None]:
             files = [
                 None
                 if named is None
-                else Mapped(folder / named["name"], named["size"], named["sha256"])
+                else ArrayFile(folder / named["name"], named["size"], named["sha256"])
                 for named in (named_file(folder, document, kind) for kind in (ARRAYS, APART))
             ]
         except FileNotFoundError as error:

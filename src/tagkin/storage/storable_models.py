@@ -151,7 +151,7 @@ def place(value: object, device: object) -> object:
     Indices and fields whose rule says so stay on the host, where they are used.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind not in "iuO":
-        return on_device(value.copy(), device)
+        return on_device(value, device)
     if isinstance(value, list):
         return [place(entry, device) for entry in value]
     if isinstance(value, dict):

@@ -21,7 +21,6 @@ __all__ = [
     "Meanings",
     "NamePrior",
     "NameTable",
-    "TextPrior",
     "common_tags",
     "measure_fit",
     "score_words",
@@ -96,35 +95,6 @@ class Meanings:
 # --- priors ------------------------------------------------------------------------------
 
 
-class NamePrior(Protocol):
-    """Scores images for tags by the tags' names, before any image has the tag."""
-
-    def meanings(self, names: Sequence[str]) -> Meanings:
-        """Return what is known about the names."""
-
-    def scores(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return float32 scores (n, D) of names for features X (n, d); higher is likelier.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        rows : array of shape (D, m)
-            Vectors of the names.
-        """
-
-    def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
-        """Return log-odds (n, D) that tags are right, from their names alone; −∞ if unknown.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        table : NameTable
-            The names.
-        """
-
-
 class _TextEncoder(Protocol):
     @property
     def scale(self) -> float: ...
@@ -147,8 +117,10 @@ _SAME = 0.999  # cosine of the embeddings of one word
 
 
 @resource
-class TextPrior:
-    """A prior from an encoder that embeds texts in the space of the photographs.
+class NamePrior:
+    """Scores photographs for tags by the tags' names, before any photograph has the tag.
+
+    An encoder embeds the names in the space of the photographs.
 
     The score of a tag is the scaled cosine of the embeddings of the image and of the tag's name. A
     `CaptionEncoder` has names centred on those of the collection. The log-odds of the name alone
@@ -166,7 +138,7 @@ class TextPrior:
         self.encoder = encoder
 
     def __repr__(self) -> str:
-        return "<TextPrior>"
+        return "<NamePrior>"
 
     def meanings(self, names: Sequence[str]) -> Meanings:
         """Return the embeddings of the tags' names; names without a letter are unknown."""
@@ -239,12 +211,12 @@ _BACKGROUND = 2.0  # robust standard deviations above the median, where chance e
 _STANDS_OUT = 3.75
 
 
-def score_words(prior: TextPrior, E: np.ndarray, words: str) -> np.ndarray:
+def score_words(prior: NamePrior, E: np.ndarray, words: str) -> np.ndarray:
     """Return cosines (n,) of words with photographs, embedded as E (n×m) by `embed_images`.
 
     Parameters
     ----------
-    prior : TextPrior
+    prior : NamePrior
         What knows words.
     E : array of shape (n, m)
         Photographs, embedded by `embed_images`.

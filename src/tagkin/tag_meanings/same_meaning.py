@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.arrays import row_blocks
-from tagkin.tag_meanings.prior import TextPrior, split_levels
+from tagkin.tag_meanings.prior import NamePrior, split_levels
 from tagkin.tag_meanings.word_map import CaptionEncoder
 
 __all__ = ["SameMeaning", "find_same_meaning", "name_cosines"]
@@ -33,7 +33,7 @@ def find_same_meaning(tags: Sequence[str]) -> list[SameMeaning]:
     Tags with levels are compared by their last level, unless both have upper levels that differ.
     """
     names = list(dict.fromkeys(tags))
-    prior = TextPrior(CaptionEncoder())
+    prior = NamePrior(CaptionEncoder())
     meanings = prior.meanings(names)
     known = np.flatnonzero(~meanings.is_unknown)
     vectors = meanings.vectors[known]
@@ -59,7 +59,7 @@ def find_same_meaning(tags: Sequence[str]) -> list[SameMeaning]:
 
 def name_cosines(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
     """Return the cosines (n,) of the names of n pairs of tags in the map."""
-    prior = TextPrior(CaptionEncoder())
+    prior = NamePrior(CaptionEncoder())
     first, second = (prior.meanings([pair[k] for pair in pairs]).vectors for k in (0, 1))
     return (first * second).sum(axis=1)
 

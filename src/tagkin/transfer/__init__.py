@@ -8,7 +8,7 @@ A method is an estimator. Fitting it makes a record, which needs no scikit-learn
 - `neighbor_lists`: lists of neighbours and their weights
 - `label_transfer`, `neighbor_transfer`: base classes of the estimators
 - `voting`, `tagprop`, `twopass`, `linear_methods`, `logistic_readout`, `kin_readout`: estimators
-- `likelihood`, `pairs`, `margins`, `logistic`, `logistic_features`: the mathematics of
+- `likelihood`, `pairs`, `logistic`, `logistic_features`: the mathematics of
   learning
 """
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tagkin.transfer.linear_methods import RidgeTransfer as RidgeTransfer
     from tagkin.transfer.logistic_readout import LogisticReadout as LogisticReadout
     from tagkin.transfer.neighbor_transfer import NeighborTransfer as NeighborTransfer
-    from tagkin.transfer.pipelines import explain as explain
-    from tagkin.transfer.pipelines import suggest as suggest
     from tagkin.transfer.tagprop import TagProp as TagProp
     from tagkin.transfer.twopass import TwoPassKNN as TwoPassKNN
     from tagkin.transfer.voting import NeighborVoting as NeighborVoting
@@ -49,8 +47,6 @@ __all__ = [
     "TagProp",
     "TagRelevance",
     "TwoPassKNN",
-    "explain",
-    "suggest",
 ]
 
 # Estimators are imported at first use, because they import scikit-learn.
@@ -69,7 +65,5 @@ _HOMES = {
     "TagRelevance": "voting",
     "TwoPassKNN": "twopass",
     "TwoPassVotes": "twopass_votes",
-    "explain": "pipelines",
-    "suggest": "pipelines",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -7,14 +7,12 @@ accelerator. Weights and sigmoids, a few numbers, are fitted on the host.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy  # it imports its submodules at first use
 
-from tagkin.arrays import Array, expit, like, namespace, on_accelerator
-from tagkin.arrays.blocks import cached_rows
+from tagkin.arrays import Array, expit, like, namespace
 from tagkin.transfer.neighbor_lists import beyond_nearest, distance_weights
 from tagkin.transfer.pairs import Pairs
 
@@ -57,25 +55,11 @@ def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[
         unsupported = -math.log(EPSILON / 2) * pairs.unsupported_present.sum()
         unsupported -= math.log1p(-EPSILON / 2) * pairs.unsupported_absent.sum()
         return float(unsupported - xp.log(right) @ pairs.cost), -pairs.cost * slope / right
-    total = float(
-        np.logaddexp(0, -sigmoids.offset) @ pairs.unsupported_present
-        + np.logaddexp(0, sigmoids.offset) @ pairs.unsupported_absent
-    )
-    slope, offset = (like(part, p) for part in sigmoids)
-    by_p = xp.empty_like(p)
-    for block in _cached_blocks(p):
-        label, cost, sign = pairs.table.label[block], pairs.cost[block], pairs.sign[block]
-        a = sign * slope[label]
-        losses, wrong = _logistic(a * p[block] + sign * offset[label])
-        total += float(losses @ cost)
-        by_p[block] = -cost * wrong * a
-    return total, by_p
-
-
-def _cached_blocks(p: Array) -> Iterator[slice]:
-    """Yield slices over pairs (P,), small enough for the processor's cache."""
-    step = max(1, p.shape[0]) if on_accelerator(p) else cached_rows(32)
-    return (slice(start, start + step) for start in range(0, p.shape[0], step))
+    unsupported = np.logaddexp(0, -sigmoids.offset) @ pairs.unsupported_present
+    unsupported += np.logaddexp(0, sigmoids.offset) @ pairs.unsupported_absent
+    slope, offset = (like(part, p)[pairs.label] for part in sigmoids)
+    losses, wrong = _logistic(pairs.sign * (slope * p + offset))
+    return float(unsupported + losses @ pairs.cost), -pairs.cost * pairs.sign * wrong * slope
 
 
 def _logistic(x: Array) -> tuple[Array, Array]:
@@ -102,8 +86,8 @@ def rank_loss(
 ) -> tuple[float, np.ndarray]:
     """Return the loss with rank weights softmax(−λ), and its gradient by λ (K,)."""
     weights = rank_weights(penalties)
-    value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
-    by_weight = pairs.table.by_weight(by_p)
+    value, by_p = likelihood_loss(pairs.votes(weights), pairs, sigmoids)
+    by_weight = pairs.by_weight(by_p)
     return value, weights * (weights @ by_weight - by_weight)
 
 
@@ -113,10 +97,10 @@ def distance_loss(
     """Return the loss with weights softmax(−λ d) and its gradient by λ; `decay` has one entry."""
     xp = namespace(distances)
     weights = distance_weights(distances, float(decay[0]))
-    value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
+    value, by_p = likelihood_loss(pairs.votes(weights), pairs, sigmoids)
     beyond = beyond_nearest(distances)
     by_decay = weights * (xp.sum(weights * beyond, axis=1, keepdims=True) - beyond)
-    return value, np.array([float(by_p @ pairs.table.votes(by_decay))])
+    return value, np.array([float(by_p @ pairs.votes(by_decay))])
 
 
 def fit_rank_weights(
@@ -189,11 +173,11 @@ def sigmoid_problem(
 
     The rows of the Hessian are aa, ab and bb.
     """
-    a, b = (like(part, p)[pairs.table.label] for part in sigmoids)
+    a, b = (like(part, p)[pairs.label] for part in sigmoids)
     losses, wrong = _logistic(pairs.sign * (a * p + b))
     slope = -pairs.cost * pairs.sign * wrong
     curve = pairs.cost * wrong * (1 - wrong)
-    b, by_label = sigmoids.offset, pairs.table.by_label
+    b, by_label = sigmoids.offset, pairs.by_label
     present, absent = pairs.unsupported_present, pairs.unsupported_absent
     p_unsupported = expit(b)
     loss = by_label(pairs.cost * losses)

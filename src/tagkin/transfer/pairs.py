@@ -2,45 +2,24 @@
 
 A prediction depends on the weights only for pairs (image, label) with a neighbour that has the
 label. All other pairs are counted per label. The table has an entry for each label of each
-neighbour. There are three sums over it: of the weights of each pair's neighbours, of the pairs of
-each weight, and of the pairs of each label. On the host they are sparse products, on an
-accelerator sums over consecutive entries in a fixed order.
+neighbour, on the host or on an accelerator.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, like, namespace, on_accelerator, to_numpy
-from tagkin.transfer.neighbor_lists import label_rows
 
 __all__ = ["Pairs"]
 
 
-class Table(Protocol):
-    """The neighbours that have the label, for each pair of an image and a label."""
-
-    label: Array
-    """Label of each pair, shape (P,)."""
-    present: Array
-    """Whether the image itself has the label, shape (P,)."""
-
-    def votes(self, weights: Array) -> Array:
-        """Sum the weights of the neighbours that have a pair's label, shape (P,)."""
-
-    def by_weight(self, by_pair: Array) -> np.ndarray:
-        """Sum over the pairs that each weight votes in, on the host."""
-
-    def by_label(self, by_pair: Array) -> np.ndarray:
-        """Sum over the pairs of each label, shape (D,), on the host."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pairs:
     """Pairs of an image and a label that some of its neighbours have, with the cost of each pair.
 
@@ -48,13 +27,20 @@ class Pairs:
     c = 1/(2n₊) and an absent label 1/(2n₋).
     """
 
-    table: Table
-    cost: Array
-    """c of each pair, shape (P,)."""
-    unsupported_present: np.ndarray
-    """c × the number of images with the label but without neighbours that have it, shape (D,)."""
-    unsupported_absent: np.ndarray
-    """c × the number of images without the label and without such neighbours, shape (D,)."""
+    label: Array
+    """Label of each pair, shape (P,)."""
+    present: Array
+    """Whether the image itself has the label, shape (P,)."""
+    positives: np.ndarray
+    """Number of images with each label, shape (D,)."""
+    n_images: int
+    """N."""
+    slot: Array
+    """The weight of each entry, shape (E,)."""
+    n_weights: int
+    """A weight for each rank, or for each neighbour of each image."""
+    pair: Array
+    """The pair of each entry, ascending, shape (E,)."""
 
     @classmethod
     def of(cls, indices: Array, labels: scipy.sparse.csr_array, *, by_rank: bool) -> Self:
@@ -62,142 +48,112 @@ class Pairs:
 
         There is a weight for each rank, or for each neighbour of each image.
         """
-        table: Table
-        if on_accelerator(indices):
-            table = _DeviceTable(indices, labels, by_rank)
-        else:
-            table = _HostTable(indices, labels, by_rank)
-        n, d = labels.shape
-        xp = namespace(table.present)
-        positives = np.bincount(labels.indices, minlength=d)
-        total = int(positives.sum())
-        cost_present, cost_absent = 0.5 / max(total, 1), 0.5 / max(n * d - total, 1)
-        present = xp.astype(table.present, xp.float64)
-        with_it = table.by_label(present)
-        return cls(
-            table,
-            cost_present * present + cost_absent * (1 - present),
-            cost_present * (positives - with_it),
-            cost_absent * (n - positives - table.by_label(1 - present)),
+        xp, place = namespace(indices), indices.device
+        (n, k), d = indices.shape, labels.shape[1]
+        starts, carried = (
+            xp.asarray(part.astype(np.int64), device=place)
+            for part in (labels.indptr, labels.indices)
         )
+
+        def count_up(size: int) -> Array:
+            return xp.arange(size, dtype=xp.int64, device=place)
+
+        neighbor = xp.clip(indices.reshape(-1), 0, None)
+        counts = (starts[1:] - starts[:-1])[neighbor] * (indices.reshape(-1) >= 0)
+        slot = xp.repeat(count_up(n * k), counts)
+        before = xp.cumulative_sum(counts) - counts
+        entry = count_up(slot.shape[0]) + (starts[neighbor] - before)[slot]
+        key = slot // k * d + carried[entry]
+        order = xp.argsort(key, stable=True)
+        key, slot = key[order], slot[order]
+        fresh = xp.ones(key.shape[0], dtype=xp.bool, device=place)
+        fresh[1:] = key[1:] != key[:-1]
+        pair = key[fresh]
+        own = xp.sort(xp.repeat(count_up(n) * d, starts[1:] - starts[:-1]) + carried)
+        position = xp.clip(xp.searchsorted(own, pair), 0, own.shape[0] - 1)
+        return cls(
+            label=pair % d,
+            present=own[position] == pair,
+            positives=np.bincount(labels.indices, minlength=d),
+            n_images=n,
+            slot=slot % k if by_rank else slot,
+            n_weights=k if by_rank else n * k,
+            pair=xp.cumulative_sum(xp.astype(fresh, xp.int64)) - 1,
+        )
+
+    def votes(self, weights: Array) -> Array:
+        """Sum the weights of the neighbours that have a pair's label, shape (P,)."""
+        return self._by_pair(like(weights, self.cost).reshape(-1)[self.slot])
+
+    def by_weight(self, by_pair: Array) -> np.ndarray:
+        """Sum over the pairs that each weight votes in, on the host."""
+        return to_numpy(self._by_weight(by_pair[self.pair]))
+
+    def by_label(self, by_pair: Array) -> np.ndarray:
+        """Sum over the pairs of each label, shape (D,), on the host."""
+        return to_numpy(self._by_label(by_pair))
+
+    @cached_property
+    def cost(self) -> Array:
+        """Return c of each pair, shape (P,)."""
+        xp = namespace(self.present)
+        cost_present, cost_absent = self._costs
+        present = xp.astype(self.present, xp.float64)
+        return cost_present * present + cost_absent * (1 - present)
 
     @cached_property
     def sign(self) -> Array:
         """1 if the label is present, else −1, shape (P,)."""
-        xp = namespace(self.cost)
-        return 2 * xp.astype(self.table.present, xp.float64) - 1
-
-
-class _HostTable:
-    def __init__(self, indices: np.ndarray, labels: scipy.sparse.csr_array, by_rank: bool):
-        n, k = indices.shape
-        d = labels.shape[1]
-        carried = label_rows(labels, indices.ravel())
-        whole = np.int32 if n * k < 2**31 else np.int64
-        slot = np.repeat(np.arange(n * k, dtype=whole), np.diff(carried.indptr))
-        # entries are grouped by image; sorting by label makes a pair's entries adjacent
-        table = scipy.sparse.csr_array((slot, carried.indices, carried.indptr[::k]), shape=(n, d))
-        table.sort_indices()
-        key = np.repeat(np.arange(n) * d, np.diff(table.indptr)) + table.indices
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        columns = table.data % k if by_rank else table.data
-        bounds = np.append(first, len(key))
-        if len(key) < 2**31:  # same type as the columns, or SciPy would widen them
-            bounds = bounds.astype(columns.dtype)
-        # (P, N·K): 1 in column i·K + k if neighbour k of the pair's image i has its label;
-        # (P, K) if all images share the weights of the ranks
-        self._carriers = scipy.sparse.csr_array(
-            (np.ones(len(key)), columns, bounds),
-            shape=(len(first), k if by_rank else n * k),
-        )
-        self._n_labels = d
-        self.label = table.indices[first].astype(np.int64)
-        own = np.repeat(np.arange(n) * d, np.diff(labels.indptr)) + labels.indices
-        self.present = np.isin(key[first], own)
-
-    def votes(self, weights: np.ndarray) -> np.ndarray:
-        return self._carriers @ weights.ravel()
-
-    def by_weight(self, by_pair: np.ndarray) -> np.ndarray:
-        return self._carriers.T @ by_pair
-
-    def by_label(self, by_pair: np.ndarray) -> np.ndarray:
-        sums = np.bincount(self.label, by_pair, minlength=self._n_labels)
-        return sums.astype(float, copy=False)  # without pairs they are integers
-
-
-class _DeviceTable:
-    def __init__(self, indices: Array, labels: scipy.sparse.csr_array, by_rank: bool):
-        xp = namespace(indices)
-        n, k = indices.shape
-        d = labels.shape[1]
-        starts, carried = (
-            xp.asarray(part.astype(np.int64), device=indices.device)
-            for part in (labels.indptr, labels.indices)
-        )
-        neighbor = xp.clip(indices.reshape(-1), 0, None)
-        counts = (starts[1:] - starts[:-1])[neighbor] * (indices.reshape(-1) >= 0)
-        slot = xp.repeat(self._numbers(n * k, indices), counts)
-        before = xp.cumulative_sum(counts) - counts
-        entry = self._numbers(slot.shape[0], indices) + (starts[neighbor] - before)[slot]
-        key = slot // k * d + carried[entry]
-        order = xp.argsort(key, stable=True)
-        key, slot = key[order], slot[order]
-        fresh = xp.ones(key.shape[0], dtype=xp.bool, device=key.device)
-        fresh[1:] = key[1:] != key[:-1]
-        first = xp.nonzero(fresh)[0]
-        self._slot = slot % k if by_rank else slot
-        end = xp.asarray([key.shape[0]], dtype=first.dtype, device=first.device)
-        self._bounds = xp.concat([first, end])
-        self._n_weights, self._n_labels = k if by_rank else n * k, d
-        pair = key[first]
-        self.label = pair % d
-        own = xp.sort(xp.repeat(self._numbers(n, indices) * d, starts[1:] - starts[:-1]) + carried)
-        position = xp.clip(xp.searchsorted(own, pair), 0, own.shape[0] - 1)
-        self.present = own[position] == pair
-
-    @staticmethod
-    def _numbers(n: int, reference: Array) -> Array:
-        xp = namespace(reference)
-        return xp.arange(n, dtype=xp.int64, device=reference.device)
-
-    def votes(self, weights: Array) -> Array:
-        xp = namespace(self._slot)
-        double = xp.empty(0, dtype=xp.float64, device=self._slot.device)
-        return _segment_sums(like(weights, double).reshape(-1)[self._slot], self._bounds)
-
-    def by_weight(self, by_pair: Array) -> np.ndarray:
-        order, bounds = self._pairs_by_weight
-        return to_numpy(_segment_sums(by_pair[order], bounds))
-
-    def by_label(self, by_pair: Array) -> np.ndarray:
-        order, bounds = self._pairs_by_label
-        return to_numpy(_segment_sums(by_pair[order], bounds))
+        xp = namespace(self.present)
+        return 2 * xp.astype(self.present, xp.float64) - 1
 
     @cached_property
-    def _pairs_by_weight(self) -> tuple[Array, Array]:
-        """Pairs sorted by the weight that votes in them, and the start of each weight's pairs."""
-        xp = namespace(self._slot)
-        pair = xp.repeat(
-            self._numbers(self.label.shape[0], self._slot), self._bounds[1:] - self._bounds[:-1]
-        )
-        order, bounds = self._group(self._slot, self._n_weights)
-        return pair[order], bounds
+    def unsupported_present(self) -> np.ndarray:
+        """Cost of all images with the label but without neighbours that have it, shape (D,)."""
+        return self._costs[0] * (self.positives - self.by_label((self.sign + 1) / 2))
 
     @cached_property
-    def _pairs_by_label(self) -> tuple[Array, Array]:
-        """Pairs sorted by label, and the start of each label's pairs."""
-        return self._group(self.label, self._n_labels)
+    def unsupported_absent(self) -> np.ndarray:
+        """Cost of all images without the label and without such neighbours, shape (D,)."""
+        absent = self.n_images - self.positives
+        return self._costs[1] * (absent - self.by_label((1 - self.sign) / 2))
 
-    def _group(self, group: Array, n_groups: int) -> tuple[Array, Array]:
-        xp = namespace(group)
-        order = xp.argsort(group, stable=True)
-        return order, xp.searchsorted(group[order], self._numbers(n_groups + 1, group))
+    @property
+    def _costs(self) -> tuple[float, float]:
+        n_present = int(self.positives.sum())
+        n_absent = self.n_images * len(self.positives) - n_present
+        return 0.5 / max(n_present, 1), 0.5 / max(n_absent, 1)
+
+    @cached_property
+    def _by_pair(self) -> _Sums:
+        return _Sums(self.pair, self.label.shape[0])
+
+    @cached_property
+    def _by_weight(self) -> _Sums:
+        return _Sums(self.slot, self.n_weights)
+
+    @cached_property
+    def _by_label(self) -> _Sums:
+        return _Sums(self.label, len(self.positives))
 
 
-def _segment_sums(values: Array, bounds: Array) -> Array:
-    """Return sums of consecutive values (E,) on a device, from each bound (S+1,) to the next.
+class _Sums:
+    """Sums of values (E,) by their group, whose number is in `group` (E,).
 
-    Their order is fixed, unlike that of sums by index.
+    Their order is fixed on an accelerator, too, unlike that of its sums by index.
     """
-    return namespace(values).segment_reduce(values, "sum", offsets=bounds, unsafe=True)
+
+    def __init__(self, group: Array, n_groups: int):
+        self._group, self._n_groups = group, n_groups
+        if on_accelerator(group):
+            xp = namespace(group)
+            self._order = xp.argsort(group, stable=True)
+            numbers = xp.arange(n_groups + 1, dtype=xp.int64, device=group.device)
+            self._bounds = xp.searchsorted(group[self._order], numbers)
+
+    def __call__(self, values: Array) -> Array:
+        if not on_accelerator(self._group):
+            return np.bincount(self._group, values, self._n_groups).astype(float, copy=False)
+        return namespace(values).segment_reduce(
+            values[self._order], "sum", offsets=self._bounds, unsafe=True
+        )

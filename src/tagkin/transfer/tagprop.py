@@ -91,7 +91,7 @@ class TagProp(NeighborTransfer):
     images, by `partial_fit` or `relabel`, gets the median sigmoid of the others. With sigmoids, a
     label that was never on an image scores 0. If an image lacks neighbours (index −1), the weights
     of its other neighbours are scaled to a sum of 1, except while learning weights by rank. `fit`
-    needs 12 bytes of memory (16 on an accelerator) for each label of a neighbour, N × K × labels
+    needs 16 bytes of memory (32 on an accelerator) for each label of a neighbour, N × K × labels
     per image, and a few times that while it builds the table. If an accelerator's memory is too
     small, the weights are learned on the host.
 
@@ -179,7 +179,7 @@ class TagProp(NeighborTransfer):
 
         def predict_votes() -> Array:
             pi = rank_weights(penalties) if by_rank else distance_weights(distances, decay)
-            return pairs.table.votes(pi)
+            return pairs.votes(pi)
 
         def loss() -> float:
             return likelihood_loss(predict_votes(), pairs, sigmoids)[0]

@@ -8,12 +8,12 @@ from typing import Annotated
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, namespace, row_blocks
+from tagkin.arrays import Array, namespace, row_blocks
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.exact import search
-from tagkin.neighbors.neighbor_index import directions, keep_neighbors, sort_lists
+from tagkin.neighbors.neighbor_index import keep_neighbors, sort_lists
 from tagkin.records.forms import storable
-from tagkin.records.rules import Floats, Number, Whole
+from tagkin.records.rules import Number, Whole
 from tagkin.transfer.neighbor_lists import (
     first_of_each,
     label_rows,
@@ -23,7 +23,7 @@ from tagkin.transfer.neighbor_lists import (
 )
 from tagkin.transfer.votes import NeighborVotes
 
-__all__ = ["TwoPassVotes", "apply_weights", "balanced_neighbors"]
+__all__ = ["TwoPassVotes", "balanced_neighbors"]
 
 
 @storable
@@ -37,12 +37,6 @@ class TwoPassVotes(NeighborVotes):
     """w."""
     by_authors: bool
     """Whether distances and scores are scaled as in the authors' code."""
-    label_maximum: bool
-    """Whether each label's scores are divided by their maximum over the images of a call."""
-    metric: str
-    """Distance between images."""
-    dimension_weights: Annotated[np.ndarray | None, Floats("m", low=0).kept_on_host()]
-    """Learned weights of the dimensions, of mean 1, shape (m,)."""
 
     @property
     def list_length(self) -> int:
@@ -52,17 +46,11 @@ class TwoPassVotes(NeighborVotes):
 
     # --- pass 1 --------------------------------------------------------------------------
 
-    def _as_searched(self, embeddings: Array) -> Array:
-        return apply_weights(embeddings, self.dimension_weights, self.metric)
-
     def _neighbors_of(self, embeddings: Array) -> Neighbors:
         """Return the union of the `n_per_label` nearest images of every label, nearest first."""
-        index, queries = self._filled_index(), self._as_searched(embeddings)
+        index = self._filled_index()
         assert isinstance(index, ExactNeighbors)
-        neighbors = balanced_neighbors(index, queries, self.labels, self.n_per_label)
-        if self.dimension_weights is None:
-            return neighbors
-        return Neighbors(neighbors.indices, neighbors.distances**2)
+        return balanced_neighbors(index, embeddings, self.labels, self.n_per_label)
 
     def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:
         """Run pass 1 within known neighbours."""
@@ -103,24 +91,8 @@ class TwoPassVotes(NeighborVotes):
             votes /= xp.where(total > 0, total, xp.ones_like(total))
         return votes
 
-    def _rescale(self, scores: Array) -> Array:
-        if self.label_maximum:
-            xp = namespace(scores)
-            most = xp.max(scores, axis=0)
-            scores /= xp.where(most > 0, most, xp.ones_like(most))
-        return scores
-
     def _describe_neighbors(self) -> str:
         return f"Labels come from the {self.n_per_label} nearest neighbours of each label."
-
-
-def apply_weights(embeddings: Array, weights: np.ndarray | None, metric: str) -> Array:
-    """Multiply each dimension by the root of its weight, if weights were learned."""
-    if weights is None:
-        return embeddings
-    if metric == "cosine":
-        embeddings = directions(embeddings, "X")
-    return as_block(embeddings, double=True) * on_device_of(np.sqrt(weights), embeddings)
 
 
 def balanced_neighbors(

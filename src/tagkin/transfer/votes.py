@@ -79,7 +79,7 @@ class NeighborVotes(ABC):
         scores = _empty_scores(embeddings, self.n_labels)
         for rows, neighbors in self._neighbors_in_blocks(embeddings):
             scores[rows] = on_device_of(self._score(neighbors)[0], scores)
-        return on_device_of(self._rescale(scores), embeddings)
+        return on_device_of(scores, embeddings)
 
     def score_neighbors(self, neighbors: Neighbors, embeddings: Array | None = None) -> Array:
         """Return the score of every label, shape (n, D), from known neighbours (n×k).
@@ -97,7 +97,7 @@ class NeighborVotes(ABC):
         scores = np.empty((n, self.n_labels), score_dtype(neighbors.distances))
         for rows, block in self._used_in_blocks(neighbors):
             scores[rows], _ = self._score(block)
-        return self._finish(self._rescale(scores), embeddings)
+        return self._finish(scores, embeddings)
 
     def components(
         self, embeddings: Array, neighbors: Neighbors | None = None
@@ -135,7 +135,7 @@ class NeighborVotes(ABC):
         check_n_neighbors(n_neighbors, np.inf)
         index = self._filled_index()
         k = min(int(n_neighbors), index.n_points_)
-        return on_host(index.kneighbors(self._as_searched(embeddings), k))
+        return on_host(index.kneighbors(embeddings, k))
 
     def explain(
         self, embeddings: Array, columns: Sequence[Sequence[int]], names: Sequence[str | int]
@@ -199,7 +199,7 @@ class NeighborVotes(ABC):
                 evidence.append(list(support))
         return [
             [item.with_score(float(row[item.label])) for item in items]
-            for row, items in zip(self._rescale(scores), evidence, strict=True)
+            for row, items in zip(scores, evidence, strict=True)
         ]
 
     def describe(self) -> list[str]:
@@ -233,7 +233,7 @@ class NeighborVotes(ABC):
         known = widen(self.labels, labels.shape[1])
         all_labels = scipy.sparse.vstack([known, labels], format="csr")
         extended = self._extend(labels)
-        self._filled_index().add(self._as_searched(embeddings))
+        self._filled_index().add(embeddings)
         return self._replace_fields(labels=all_labels, **(extended | learned))
 
     def relabel(self, labels: scipy.sparse.csr_array, **learned: LabelMatrix | None) -> Self:
@@ -257,10 +257,6 @@ class NeighborVotes(ABC):
         """Return the fields that change with the labels (n×D) of added or relabelled images."""
         return {}
 
-    def _as_searched(self, embeddings: Array) -> Array:
-        """Return embeddings in the form that the index searches."""
-        return embeddings
-
     @abstractmethod
     def _neighbors_of(self, embeddings: Array) -> Neighbors:
         """Return the neighbours that vote, on the host or on an accelerator."""
@@ -280,10 +276,6 @@ class NeighborVotes(ABC):
     def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
         """Return scores from votes (n×D), which may change in place."""
         return votes
-
-    def _rescale(self, scores: Array) -> Array:
-        """Rescale the scores of all images of a call, if they depend on each other."""
-        return scores
 
     def _finish(self, scores: Array, embeddings: Array | None) -> Array:
         """Return final scores from scores of votes (n×D), which may change in place."""

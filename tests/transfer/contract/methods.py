@@ -29,7 +29,6 @@ NEIGHBOR_METHODS = {
     "kin and read-out": KinReadout(7),
     "2pknn": TwoPassKNN(),
     "2pknn of the authors": TwoPassKNN(3, 5.0, form="authors", metric="euclidean"),
-    "2pknn-ml": TwoPassKNN(metric_learning=True, random_state=0),
 }
 METHODS = NEIGHBOR_METHODS | {
     "logistic read-out": LogisticReadout(),

@@ -38,10 +38,6 @@ def test_scores_come_from_the_neighbours(fitted, collection):
 @each_neighbor_method
 def test_neighbours_that_are_known_serve_as_places_do(fitted, method, collection):
     X, Y, X_new = collection
-    if getattr(method, "metric_learning", False):
-        with pytest.raises(InvalidInput, match="Metric learning needs embeddings"):
-            clone(method).fit_neighbors([[1], [0]], [[0.5], [0.5]], [[1], [0]])
-        return
     known = nearest(X, X, 149, metric=method.metric, exclude=np.arange(150))
     model = clone(method).fit_neighbors(*known, Y)
     to_new = nearest(X_new, X, 150, metric=method.metric)

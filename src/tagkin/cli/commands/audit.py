@@ -17,16 +17,14 @@ from tagkin.cli.output import (
     csv_text,
     data,
     document,
-    json_line,
     note,
     progress_bar,
     relative,
     say,
     send,
-    shown,
+    send_json,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, kin_text, show
 from tagkin.wording import count, name_first, percent
 
@@ -103,14 +101,14 @@ def audit(
         note(missing)
     if as_json:
         for finding in findings:
-            send(json_line(document(finding)))
+            send_json(document(finding))
     elif as_csv:
         send(_write_csv(findings))
     else:
         _show(findings)
         say(_summarise(findings, len(annotator.files_), kind))
     if report is not None:
-        say(f"Report: {shown(report)}")
+        say(f"Report: {relative(report)}")
 
 
 def _find_undecided(
@@ -164,11 +162,11 @@ def _show(findings: list[Finding]) -> None:
     for finding in findings:
         colour = "red" if finding.kind == "wrong" else "green"
         table.add_row(
-            shown(finding.file),
-            escape(finding.tag),
-            f"[{colour}]{finding.kind}[/{colour}]",
+            relative(finding.file),
+            finding.tag,
+            data().text((finding.kind, colour)),
             percent(finding.confidence),
-            kin_text(finding.kin),
+            kin_text((kin.file, kin.share) for kin in finding.kin),
         )
     if findings:
         show(table)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.output import data, json_line, relative, say, send, shown
+from tagkin.cli.output import data, relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, size
 from tagkin.wording import count
 
@@ -70,17 +69,17 @@ def cache(
 
 def _show(content: CacheInfo, as_json: bool) -> None:
     if as_json:
-        send(json_line(asdict(content) | {"folder": relative(content.folder)}))
+        send_json(asdict(content) | {"folder": relative(content.folder)})
         return
     limit = "no limit" if content.max_bytes is None else f"of at most {size(content.max_bytes)}"
     rows = [
-        ("Cache", shown(content.folder)),
+        ("Cache", relative(content.folder)),
         ("Size", f"{size(content.n_bytes)} {limit}"),
         ("Entries", f"{content.n_entries:,}"),
     ]
     for use in content.backbones:
         what = f"{count(use.n_entries, 'entry', 'entries')}, {size(use.n_bytes)}"
-        rows.append((escape(use.name), f"{what} ({use.fingerprint[:12]})"))
+        rows.append((use.name, f"{what} ({use.fingerprint[:12]})"))
     data().print(facts(rows))
 
 
@@ -93,8 +92,8 @@ def _open_cache() -> FeatureCache:
 def _report(cache: FeatureCache, pruned: Pruned, dry_run: bool, as_json: bool) -> None:
     cache.close()
     if as_json:
-        send(json_line({"folder": relative(cache.folder), "dry_run": dry_run} | asdict(pruned)))
+        send_json({"folder": relative(cache.folder), "dry_run": dry_run} | asdict(pruned))
         return
     verb = "would be" if dry_run else "was" if pruned.n_entries == 1 else "were"
     entries = count(pruned.n_entries, "entry", "entries")
-    say(f"{entries} {verb} removed from {shown(cache.folder)}: {size(pruned.n_bytes)}")
+    say(f"{entries} {verb} removed from {relative(cache.folder)}: {size(pruned.n_bytes)}")

@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.output import json_line, say, send, shown
+from tagkin.cli.output import relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
 
 _KEY = "TAGKIN_IMMICH_KEY"
@@ -54,21 +53,21 @@ def connect(
     folder, address = server_folder(server), check_address(address)
     if dry_run:
         if as_json:
-            send(json_line({"address": address, "dry_run": True}))
+            send_json({"address": address, "dry_run": True})
             return
-        say(f"Would connect to {escape(address)}, and keep the key in {shown(folder)}.")
+        say(f"Would connect to {address}, and keep the key in {relative(folder)}.")
         say("Dry run; nothing was sent or written.")
         return
     connection = Connection(address, _read_key())
     user = ImmichServer(connection, folder).check()
     store_connection(folder, connection)
     if as_json:
-        send(json_line({"address": address, "dry_run": False, "user": user}))
+        send_json({"address": address, "dry_run": False, "user": user})
         return
-    say(f"Connected to {escape(address)} as {escape(user)}.")
+    say(f"Connected to {address} as {user}.")
     if address.startswith("http://"):
         say("The key and the pictures travel unencrypted in your network: https:// is better.")
-    say("Next: [bold]tagkin review immich[/bold]")
+    say("Next: ", ("tagkin review immich", "bold"))
 
 
 def _read_key() -> str:

@@ -15,9 +15,8 @@ from tagkin.cli.catalogues import (
     first_existing,
     open_for_command,
 )
-from tagkin.cli.output import json_line, say, send, shown
+from tagkin.cli.output import relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
 from tagkin.wording import count, percent
 
@@ -123,7 +122,7 @@ def _decide(
         decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)
         if as_json:
             rows = decision_rows(catalogue, decided)
-            send(json_line({"run": decided.run, "dry_run": dry_run, "decisions": rows}))
+            send_json({"run": decided.run, "dry_run": dry_run, "decisions": rows})
             return
         if dry_run and decided.each:
             _show(catalogue, decided)
@@ -134,10 +133,10 @@ def _show(catalogue: Catalogue, decided: Decided) -> None:
     rows = []
     for decision in decided.each:
         run = "–" if decision.run is None else str(decision.run)
-        name = shown(catalogue.absolute(decision.path))
+        name = relative(catalogue.absolute(decision.path))
         if decision.copies:
             name += f" (and {count(len(decision.copies), 'copy', 'copies')})"
-        rows.append((name, escape(decision.tag), percent(decision.confidence), run))
+        rows.append((name, decision.tag, percent(decision.confidence), run))
     show_first(file_table("Photograph", "Tag", "Confidence", "Run"), rows)
 
 

@@ -11,17 +11,14 @@ from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.output import (
     check_target,
     data,
-    json_line,
-    note,
     progress_bar,
     relative,
     report_problems,
     say,
     send,
-    shown,
+    send_json,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import bar, plain_table
 from tagkin.errors import InvalidInput
 from tagkin.features.backbone_names import BACKBONES
@@ -98,18 +95,13 @@ def evaluate(
             _write_report(quality, report, seen.failures)
     problems = report_problems(seen.failures)
     if as_json:
-        send(json_line(_document(quality) | {"unreadable": problems}))
+        send_json(_document(quality) | {"unreadable": problems})
     elif as_csv:
         send(quality.labels.to_csv())
     else:
         _show(quality)
     if report is not None:
-        say(f"Report: {shown(report)}")
-    if backbone == BACKBONES[0]:
-        note(
-            f"If you can wait, {BACKBONES[2]} sees more: on our photographs its MAP is 3 "
-            "points higher, and it takes four times as long. Compare with --backbone."
-        )
+        say(f"Report: {relative(report)}")
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -121,8 +113,7 @@ def _show(quality: Quality) -> None:
     console = data()
     mean, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
     console.print(
-        f"Measured: {escape(quality.how)}. They have {mean:.1f} of {count(n_tags, 'tag')} on "
-        "average."
+        f"Measured: {quality.how}. They have {mean:.1f} of {count(n_tags, 'tag')} on average."
     )
     compared = [(_compare(quality, group), group.note) for group in MEASURES]
     by_precision = _tabulate_precisions(quality), _COUNTED
@@ -138,7 +129,7 @@ def _compare(quality: Quality, group: Measures) -> Table:
     table = plain_table(group.title, *columns, right=columns)
     for key, name in group.names.items():
         visual = percent(quality.visual[key]) if quality.visual else "–"
-        table.add_row(name, visual, f"[bold]{percent(quality.semantic[key])}[/bold]")
+        table.add_row(name, visual, data().text((percent(quality.semantic[key]), "bold")))
     if "MAP" in group.names:
         visual = f"{quality.visual['n_plus']:,.0f}" if quality.visual else "–"
         table.add_row("Tags found at all (N+)", visual, f"{quality.semantic['n_plus']:,.0f}")
@@ -170,11 +161,12 @@ def _tabulate_tags(quality: Quality) -> Table:
     cut = len(order) > 2 * _FIRST + 1
     for t in [*order[:_FIRST], None, *order[-_FIRST:]] if cut else order:
         if t is None:
-            table.add_row(f"[dim]… {len(order) - 2 * _FIRST:,} more[/dim]", "", "", "", "")
+            more = data().text((f"… {len(order) - 2 * _FIRST:,} more", "dim"))
+            table.add_row(more, "", "", "", "")
             continue
         damped = float(labels.damped_precision[t])
         table.add_row(
-            escape(str(labels.names[t])),
+            str(labels.names[t]),
             f"{labels.support[t]:,}",
             percent(float(labels.average_precision[t])),
             percent(damped),

@@ -13,13 +13,13 @@ from tagkin.cli.catalogues import (
     first_existing,
     open_for_command,
 )
-from tagkin.cli.output import data, json_line, relative, send, shown
+from tagkin.cli.output import data, relative, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
+from tagkin.cli.tables import kin_text
 from tagkin.wording import is_by_name, percent, shares_text
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Catalogue, Explained, TagProvenance
+    from tagkin.catalogue import Catalogue, Explained
 
 _N_KIN = 6  # per tag
 _STATES = {
@@ -53,7 +53,7 @@ def explain(
         check_not_folder(opened, path)
         explained = opened.explain(path)
         if as_json:
-            send(json_line(_document(opened, explained)))
+            send_json(_document(opened, explained))
         else:
             _show(opened, explained)
 
@@ -97,31 +97,26 @@ def _show(catalogue: Catalogue, explained: Explained) -> None:
     from rich.padding import Padding
 
     console = data()
-    console.print(f"[bold]{shown(catalogue.absolute(explained.path))}[/bold]")
+    console.print(relative(catalogue.absolute(explained.path)), style="bold")
     if not explained.tags:
         console.print("It has no tag in files, and no suggestion.")
     if (finished := explained.finished) is not None:
-        console.print(f"{escape(finished.text)}: no other tags  [dim]{day(finished.when)}[/dim]")
+        console.print(
+            console.text(f"{finished.text}: no other tags  ", (day(finished.when), "dim"))
+        )
     for other in explained.others:
-        text = f"[cyan]{escape(other.name)}[/cyan]  {other.kind}"
-        console.print(f"{text}, [dim]{escape(other.text)}[/dim]")
+        console.print(console.text((other.name, "cyan"), f"  {other.kind}, ", (other.text, "dim")))
     for tag in explained.tags:
         console.print()
         confidence = "" if tag.confidence is None else f", {percent(tag.confidence)} confidence"
         by_name = is_by_name(tag.name_share, tag.readout_share)
         by = " by its name" if tag.state == "suggested" and by_name else ""
-        console.print(f"[cyan]{escape(tag.tag)}[/cyan]  {_STATES[tag.state]}{by}{confidence}")
+        console.print(console.text((tag.tag, "cyan"), f"  {_STATES[tag.state]}{by}{confidence}"))
         if shares := shares_text(tag.name_share, tag.readout_share):
-            console.print(f"  [dim]suggested {shares}[/dim]")
+            console.print(f"  suggested {shares}", style="dim")
         for source in tag.said:
-            when = f"  [dim]{day(source.when)}[/dim]" if source.when else ""
-            console.print(f"  {escape(source.text)}{when}")
-        if kin := _write_kin(catalogue, tag):
-            console.print(Padding(f"[dim]kin: {kin}[/dim]", (0, 0, 0, 2)))
-
-
-def _write_kin(catalogue: Catalogue, tag: TagProvenance) -> str:
-    present = [kin for kin in tag.kin[:_N_KIN] if kin.path is not None]
-    return ", ".join(
-        f"{shown(catalogue.absolute(str(kin.path)))} ({percent(kin.share)})" for kin in present
-    )
+            when = f"  {day(source.when)}" if source.when else ""
+            console.print(console.text(f"  {source.text}", (when, "dim")))
+        present = [(kin.path, kin.share) for kin in tag.kin[:_N_KIN] if kin.path is not None]
+        if kin := kin_text((catalogue.absolute(path), share) for path, share in present):
+            console.print(Padding(console.text((f"kin: {kin}", "dim")), (0, 0, 0, 2)))

@@ -9,18 +9,8 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import find_folder, open_for_command, open_near
-from tagkin.cli.output import (
-    document,
-    json_line,
-    note,
-    progress_bar,
-    relative,
-    report_problems,
-    send,
-    shown,
-)
+from tagkin.cli.output import document, note, progress_bar, relative, report_problems, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import bar, file_table, show
 
 
@@ -98,11 +88,11 @@ def find(
             {"file": relative(Path(p.file)), "fit": round(fit, 2), "tags": p.tags}
             for p, fit in best
         ]
-        send(json_line({"words": text, "photographs": rows, "unreadable": problems}))
+        send_json({"words": text, "photographs": rows, "unreadable": problems})
         return
     table = file_table("Photograph", "Fit", "Tags")
     for photograph, fit in best:
-        table.add_row(shown(photograph.file), bar(fit), ", ".join(map(escape, photograph.tags)))
+        table.add_row(relative(photograph.file), bar(fit), ", ".join(photograph.tags))
     show(table)
 
 
@@ -115,10 +105,10 @@ def _find_like(photo: Path, n: int, as_json: bool, catalogue: Path | None) -> No
         (neighbours,) = annotator.similar([photo], n)
     if as_json:
         similar = [document(neighbour) for neighbour in neighbours]
-        send(json_line({"file": relative(photo), "similar": similar}))
+        send_json({"file": relative(photo), "similar": similar})
         return
     table = file_table("Photograph", "Similarity", "Tags")
     for neighbour in neighbours:
-        tags = ", ".join(map(escape, neighbour.tags))
-        table.add_row(shown(neighbour.file), f"{neighbour.similarity:.2f}", tags)
+        tags = ", ".join(neighbour.tags)
+        table.add_row(relative(neighbour.file), f"{neighbour.similarity:.2f}", tags)
     show(table)

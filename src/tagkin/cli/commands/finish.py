@@ -14,9 +14,8 @@ from tagkin.cli.catalogues import (
     first_existing,
     open_for_command,
 )
-from tagkin.cli.output import json_line, relative, say, send, shown
+from tagkin.cli.output import relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
 from tagkin.wording import count, quote_tags
 
@@ -74,11 +73,11 @@ def finish(
             )
         finished = opened.completeness.finish(filters)
         if as_json:
-            send(json_line(_document(opened, finished, dry_run)))
+            send_json(_document(opened, finished, dry_run))
             return
         if dry_run and finished.run is not None:
             _show(opened, finished)
-        say(escape(_summarise(finished, tags or [], dry_run)))
+        say(_summarise(finished, tags or [], dry_run))
 
 
 def _document(catalogue: Catalogue, finished: Decided, dry_run: bool) -> dict[str, object]:
@@ -94,9 +93,10 @@ def _show(catalogue: Catalogue, finished: Decided) -> None:
     """Show the rejected tags of each photograph."""
     rejected: dict[str, list[str]] = {path: [] for path in finished.finished}
     for decision in finished.each:
-        rejected.setdefault(decision.path, []).append(escape(decision.tag))
+        rejected.setdefault(decision.path, []).append(decision.tag)
     rows = [
-        (shown(catalogue.absolute(path)), ", ".join(tags) or "–") for path, tags in rejected.items()
+        (relative(catalogue.absolute(path)), ", ".join(tags) or "–")
+        for path, tags in rejected.items()
     ]
     show_first(file_table("Photograph", "Rejected suggestions"), rows)
 
@@ -146,13 +146,13 @@ def incomplete(
         named = where if declared.folder else "the whole collection"
     if as_json:
         plain = {"run": None if dry_run else declared.run, "dry_run": dry_run, "folder": where}
-        send(json_line(plain | {"photographs": declared.n_photographs}))
+        send_json(plain | {"photographs": declared.n_photographs})
         return
     if declared.run is None:
-        say(f"The tags in {escape(named)} are declared incomplete already.")
+        say(f"The tags in {named} are declared incomplete already.")
         return
     start = "Dry run" if dry_run else f"Run {declared.run}"
     effect = count(
         declared.n_photographs, "photograph no longer counts", "photographs no longer count"
     )
-    say(escape(f"{start}: the tags in {named} are incomplete. In training, {effect} as complete."))
+    say(f"{start}: the tags in {named} are incomplete. In training, {effect} as complete.")

@@ -10,9 +10,8 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_for_command
-from tagkin.cli.output import data, json_line, say, send
+from tagkin.cli.output import data, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def history(
         decisions = opened.runs.count_decisions([run.id for run in runs])
         if as_json:
             for run in runs:
-                send(json_line(asdict(run)))
+                send_json(asdict(run))
             return
         if not runs:
             say("No runs yet.")
@@ -71,7 +70,7 @@ def history(
         table.columns[2].overflow = "fold"
         for run in runs:
             text = _describe(run, decisions.get(run.id))
-            table.add_row(str(run.id), day(run.started_at), escape(text[0].upper() + text[1:]))
+            table.add_row(str(run.id), day(run.started_at), text[0].upper() + text[1:])
         data().print(table)
 
 

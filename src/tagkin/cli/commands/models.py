@@ -9,9 +9,8 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.guard import INTERRUPTED
-from tagkin.cli.output import data, json_line, progress_bar, say, send, shown
+from tagkin.cli.output import data, progress_bar, relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table, size
 from tagkin.errors import InvalidInput
 
@@ -39,14 +38,14 @@ def list_(as_json: options.AsJson = False) -> None:
     if as_json:
         for entry in entries:
             known = {"installed": not entry.missing_files(), "folder": str(entry.folder)}
-            send(json_line(asdict(entry) | known))
+            send_json(asdict(entry) | known)
         return
     table = plain_table("Model", "Size", "Licence", "Installed", "For")
     for entry in entries:
         state = "yes" if not entry.missing_files() else "partly" if entry.folder.exists() else ""
         advice = " (recommended)" if entry.recommended else ""
         purpose = f"{entry.purpose}{advice}"
-        table.add_row(entry.name, size(entry.n_bytes), escape(entry.licence), state, purpose)
+        table.add_row(entry.name, size(entry.n_bytes), entry.licence, state, purpose)
     data().print(table)
 
 
@@ -78,12 +77,12 @@ def get(
     from tagkin.features.model_registry import find_entry
 
     entry = find_entry(name)
-    folder, missing = shown(entry.folder), entry.missing_files()
+    folder, missing = relative(entry.folder), entry.missing_files()
     if dry_run:
         n_bytes = sum(entry.files[file].bytes for file in missing)
         licence = f"{entry.licence}, {entry.terms}" if entry.terms else entry.licence
-        say(f"{size(n_bytes)} would be downloaded from {escape(entry.source)} into {folder}.")
-        say(f"Licence: {escape(licence)}, see {entry.licence_url}")
+        say(f"{size(n_bytes)} would be downloaded from {entry.source} into {folder}.")
+        say(f"Licence: {licence}, see {entry.licence_url}")
         return
     if missing:
         _accept(entry, accept_licence)
@@ -93,7 +92,7 @@ def get(
         with progress_bar() as step:
             download_model(entry, step)
     except KeyboardInterrupt:
-        say("[yellow]Interrupted.[/yellow] The same command continues the download.")
+        say(("Interrupted.", "yellow"), " The same command continues the download.")
         raise typer.Exit(INTERRUPTED) from None
     say(f"{name} is installed in {folder}: {size(entry.n_bytes)}, all files as expected.")
     say(f"To learn with it: tagkin train --backbone {name}")
@@ -103,7 +102,7 @@ def _accept(entry: ModelEntry, accepted: bool) -> None:
     """Ask before a download under a licence that is not open."""
     if not entry.terms or accepted:
         return
-    say(f"The licence of {entry.name} is not open: {escape(entry.licence)}, {entry.terms}.")
+    say(f"The licence of {entry.name} is not open: {entry.licence}, {entry.terms}.")
     say(f"Read it: {entry.licence_url}")
     if not sys.stdin.isatty():
         raise InvalidInput("Pass --accept-licence if you accept it. Nothing was downloaded.")

@@ -14,7 +14,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import note_change, tell_others
-from tagkin.cli.output import json_line, relative, report_problems, say, send, shown
+from tagkin.cli.output import relative, report_problems, say, send_json
 from tagkin.cli.registry import command
 from tagkin.features.backbone_names import get_backbone
 
@@ -180,9 +180,9 @@ def _open_browser(address: str) -> Iterator[None]:
 
 def _tell(address: str, catalogue: Catalogue, as_json: bool) -> None:
     if as_json:
-        send(json_line({"address": address, "folder": relative(catalogue.root)}))
+        send_json({"address": address, "folder": relative(catalogue.root)})
         sys.stdout.flush()
         return
-    say(f"Reviewing {shown(catalogue.root)} at")
+    say(f"Reviewing {relative(catalogue.root)} at")
     say(f"  {address}")
     say("Press Ctrl-C to stop.")

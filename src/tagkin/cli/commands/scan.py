@@ -10,16 +10,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import note_files, note_to_confirm, tell_others
-from tagkin.cli.output import (
-    data,
-    json_line,
-    progress_bar,
-    relative,
-    report_problems,
-    say,
-    send,
-    shown,
-)
+from tagkin.cli.output import data, progress_bar, relative, report_problems, say, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.tables import facts, photographs_fact
 from tagkin.errors import InvalidInput
@@ -109,7 +100,7 @@ def scan(
         rows = [] if as_json else _rows(opened, result)
     problems = report_problems(result.failures)
     if as_json:
-        send(json_line(summary | {"unreadable": problems}))
+        send_json(summary | {"unreadable": problems})
         return
     note_files(result)
     note_to_confirm(result.to_confirm)
@@ -157,12 +148,12 @@ def _rows(catalogue: Catalogue, result: Scan) -> list[tuple[str, str]]:
     photographs = photographs_fact(counts.n_photographs, counts.n_files, counts.n_untagged)
     others = [count(n, kind, _PLURALS[kind]) for kind, n in _count_others(catalogue).items() if n]
     return [
-        ("Folder", shown(catalogue.root)),
+        ("Folder", relative(catalogue.root)),
         ("Photographs", photographs),
         ("Changes", changes_text(result.counts()) or "none"),
         ("Tags", f"{_count_tags(catalogue):,}"),
         *([("Also", ", ".join(others))] if others else []),
-        ("Catalogue", shown(catalogue.path)),
+        ("Catalogue", relative(catalogue.path)),
     ]
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_for_command
-from tagkin.cli.output import data, json_line, relative, send, shown
+from tagkin.cli.output import data, relative, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, photographs_fact, size
 from tagkin.wording import count, quote_tags
 
@@ -38,12 +37,12 @@ def status(
         state, model = opened.status(), relative(opened.model.folder)
         if as_json:
             plain = asdict(state) | {"model_folder": model if state.model else None}
-            send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))
+            send_json(plain | {name: relative(plain[name]) for name in ("root", "catalogue")})
             return
         console = data()
         console.print(facts(_rows(state, model)))
         console.print()
-        console.print(f"Next: [bold]{_next(state)}[/bold]")
+        console.print(console.text("Next: ", (_next(state), "bold")))
 
 
 def _rows(state: Status, model: str) -> list[tuple[str, str]]:
@@ -51,10 +50,10 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
     if state.n_problems:
         photographs += f", {state.n_problems:,} with something that could not be read"
     rows = [
-        ("Folder", shown(state.root)),
+        ("Folder", relative(state.root)),
         ("Photographs", photographs),
         ("Tags", f"{state.n_tags:,}"),
-        ("Model", f"{shown(model)} ({state.model[:12]})" if state.model else "none yet"),
+        ("Model", f"{model} ({state.model[:12]})" if state.model else "none yet"),
         (
             "Suggestions",
             f"{state.n_suggestions:,} to decide on, for {state.n_to_review:,} photographs; about "
@@ -62,7 +61,7 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
         ),
         ("Decisions", f"{state.n_accepted:,} accepted, {state.n_rejected:,} rejected"),
         ("To write", f"tags for {count(state.n_to_write, 'file')}"),
-        ("Catalogue", f"{shown(state.catalogue)} ({size(state.n_bytes)})"),
+        ("Catalogue", f"{relative(state.catalogue)} ({size(state.n_bytes)})"),
     ]
     rejected = [
         f"from {count(n, kind)} (tagkin write --remove{option} --dry-run)"
@@ -78,10 +77,10 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
         finished = count(state.n_finished, "photograph")
         if tags := state.finished_tags:
             finished += f", {count(len(tags), 'tag')}: {quote_tags(tags, _NAMED)}"
-        rows.insert(6, ("Finished", escape(finished)))
+        rows.insert(6, ("Finished", finished))
     if state.incomplete_folders:
         folders = [folder or "the whole collection" for folder in state.incomplete_folders]
-        rows.insert(3, ("Incomplete", escape(f"tags in {', '.join(folders)}")))
+        rows.insert(3, ("Incomplete", f"tags in {', '.join(folders)}"))
     if state.last_scan is not None:
         rows.insert(1, ("Last scan", day(state.last_scan.started_at)))
     if n := len(state.to_confirm):

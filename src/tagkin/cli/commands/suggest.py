@@ -14,17 +14,16 @@ from tagkin.cli.output import (
     csv_text,
     data,
     document,
-    json_line,
     note,
     progress_bar,
     relative,
     report_problems,
     say,
     send,
-    shown,
+    send_json,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape, unescape
+from tagkin.cli.streams import visible
 from tagkin.cli.tables import suggestions_text
 from tagkin.wording import count, name_first, percent
 
@@ -117,7 +116,7 @@ def suggest(
             "taught": result.n_taught,
             "unreadable": problems,
         }
-        send(json_line(summary))
+        send_json(summary)
     elif not as_csv:
         _show(result, expected, dry_run)
 
@@ -151,11 +150,11 @@ class _Listing:
             send(csv_text(None, (row for photo in suggested for row in _csv_rows(photo))))
         elif self.as_json:
             for photo in suggested:
-                send(json_line(document(photo)))
+                send_json(document(photo))
         else:
             for photo in suggested[: max(0, _N_LISTED - self.n_listed)]:
-                tags = [f"{escape(s.tag)} {percent(s.confidence)}" for s in photo.suggestions]
-                sys.stdout.write(unescape(f"{shown(photo.file)}  {', '.join(tags)}\n"))
+                tags = [f"{s.tag} {percent(s.confidence)}" for s in photo.suggestions]
+                sys.stdout.write(visible(f"{relative(photo.file)}  {', '.join(tags)}") + "\n")
             self.n_listed += len(suggested)
         sys.stdout.flush()
 
@@ -184,7 +183,7 @@ def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
         console.print()
     run = "" if dry_run else f" (run {result.run})"
     text = suggestions_text(result.n_suggestions, result.n_with, result.n_photographs, expected)
-    console.print(f"[green]{text}{run}.[/green]")
+    console.print(f"{text}{run}.", style="green")
     if result.n_taught:
         changed = count(result.n_taught, "photograph")
         console.print(f"Tags of {changed} that changed since the last training count already.")
@@ -192,4 +191,5 @@ def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
         say("Dry run; nothing was written.")
     elif result.n_suggestions:
         accept = f"tagkin accept --run {result.run} --at-least 0.9 --dry-run"
-        console.print(f"\nNext: [bold]{accept}[/bold]")
+        console.print()
+        console.print(console.text("Next: ", (accept, "bold")))

@@ -9,9 +9,8 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_for_command
-from tagkin.cli.output import csv_text, data, json_line, say, send
+from tagkin.cli.output import csv_text, data, say, send, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
 from tagkin.wording import count, name_first, percent, quote_tags
 
@@ -65,7 +64,7 @@ def list_(
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
         if as_json:
             for tag in tags:
-                send(json_line(tag.to_dict()))
+                send_json(tag.to_dict())
             return
         if as_csv:
             names = ["name", "n_found", "n_accepted", "n_rejected", "n_suggested", "expected"]
@@ -75,15 +74,14 @@ def list_(
         _show(tags)
         if pairs:
             named = name_first([f"{pair.keep} and {pair.others[0]}" for pair in pairs])
-            text = escape(f"{named} may be duplicates.")
-            say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
+            say(f"{named} may be duplicates. See: ", ("tagkin tags duplicates", "bold"))
 
 
 def _list_others(catalogue: Catalogue, kinds: Sequence[str], as_json: bool, as_csv: bool) -> None:
     others = [tag for kind in kinds for tag in catalogue.other_tags.list_all(kind)]
     if as_json:
         for other in others:
-            send(json_line({"kind": other.kind, "name": other.name, "n_found": other.n_found}))
+            send_json({"kind": other.kind, "name": other.name, "n_found": other.n_found})
     elif as_csv:
         send(csv_text(["kind", "name", "n_found"], ([o.kind, o.name, o.n_found] for o in others)))
     elif not others:
@@ -91,7 +89,7 @@ def _list_others(catalogue: Catalogue, kinds: Sequence[str], as_json: bool, as_c
     else:
         table = plain_table("Tag", "Kind", "Photographs")
         for other in others:
-            table.add_row(escape(other.name), other.kind, f"{other.n_found:,}")
+            table.add_row(other.name, other.kind, f"{other.n_found:,}")
         data().print(table)
 
 
@@ -103,7 +101,7 @@ def _show(tags: list[TagCounts]) -> None:
     for tag in tags:
         counts = [f"{n:,}" for n in (tag.n_found, tag.n_accepted, tag.n_rejected)]
         suggested = "hidden" if tag.is_hidden else f"{tag.n_suggested:,}"
-        table.add_row(escape(tag.name), *counts, suggested, percent(tag.quality))
+        table.add_row(tag.name, *counts, suggested, percent(tag.quality))
     data().print(table)
 
 
@@ -233,7 +231,7 @@ def duplicates(
         pairs, synonyms = opened.tags.duplicates(), opened.tags.same_meaning()
     if as_json:
         for pair in (*pairs, *synonyms):
-            send(json_line(vars(pair) | {"others": list(pair.others)}))
+            send_json(vars(pair) | {"others": list(pair.others)})
         return
     _offer_merges(pairs)
     if synonyms:
@@ -246,7 +244,7 @@ def duplicates(
 def _offer_merges(pairs: list[Duplicates]) -> None:
     for pair in pairs:
         merge = ["tagkin", "tags", "merge", *pair.others, "--into", pair.keep]
-        data().print(f"{escape(shlex.join(merge))}  [dim]# {pair.why}[/dim]")
+        data().print(data().text(f"{shlex.join(merge)}  ", (f"# {pair.why}", "dim")))
 
 
 def _change(
@@ -270,10 +268,10 @@ def _change(
 
 def _report(changed: TagsChanged, past: str, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        send(json_line(vars(changed) | {"dry_run": dry_run}))
+        send_json(vars(changed) | {"dry_run": dry_run})
         return
     verb = "would be" if dry_run else "is" if len(changed.tags) == 1 else "are"
     into = f" {quote_tags([changed.into])}" if changed.into else ""
     touched = f"{count(changed.n_found, 'photograph')}, {count(changed.n_decisions, 'decision')}"
     text = f"{quote_tags(changed.tags)} {verb} {past}{into}: {touched}. Files are unchanged."
-    say(escape(text))
+    say(text)

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, note_change, open_collection
-from tagkin.cli.output import (
-    data,
-    json_line,
-    note,
-    progress_bar,
-    relative,
-    report_problems,
-    say,
-    send,
-    shown,
-)
+from tagkin.cli.output import data, note, progress_bar, relative, report_problems, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, seconds
 from tagkin.features.backbone_names import BACKBONES
 from tagkin.wording import count, name_first
@@ -103,27 +92,29 @@ def train(
         learned = {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
         summary = {"run": run, "dry_run": dry_run, **where, "photographs": photographs}
         summary |= {"tags": learned, "rejected": n_rejected}
-        send(json_line(summary if dry_run else summary | {"seconds": needed}))
+        send_json(summary if dry_run else summary | {"seconds": needed})
         return
     console = data()
     learned_text = f"{len(vocabulary.names_):,} {'to learn' if dry_run else 'learned'}"
     if dropped := list(vocabulary.dropped_):
         few = count(min_count, "photograph")
-        named = escape(name_first(dropped, _DROPPED))
+        named = name_first(dropped, _DROPPED)
         learned_text += f", {len(dropped):,} on fewer than {few} ignored: {named}"
     used_text = f"{n_found:,}, {n_used:,} of them with tags"
     rejected = "Rejected", f"{count(n_rejected, 'tag')} as negative examples"
     if dry_run:
         rows = [("Photographs", used_text), ("Tags", learned_text), rejected]
-        console.print(facts([*rows, ("Model", shown(where["model"]))]))
+        console.print(facts([*rows, ("Model", where["model"])]))
         say("Dry run; nothing was written.")
         return
     done = f"{count(len(vocabulary.names_), 'tag')} from {count(n_used, 'photograph')}"
-    console.print(f"[green]Learned {done} in {seconds(needed)} (run {run}).[/green]\n")
-    rows = [("Folder", shown(where["folder"])), ("Photographs", f"{used_text} to learn from")]
+    console.print(f"Learned {done} in {seconds(needed)} (run {run}).", style="green")
+    console.print()
+    rows = [("Folder", where["folder"]), ("Photographs", f"{used_text} to learn from")]
     rows += [("Tags", learned_text), ("Names", _names_text(annotator)), *_confidence_facts(n_used)]
     console.print(facts([*rows, rejected]))
-    console.print("\nNext: [bold]tagkin suggest[/bold]")
+    console.print()
+    console.print(console.text("Next: ", ("tagkin suggest", "bold")))
 
 
 def _note_plurals(annotator: Annotator) -> None:
@@ -170,4 +161,4 @@ def _names_text(annotator: Annotator) -> str:
     if names is not None:
         return f"used for {count(count_known_names(names), 'tag')}"
     reason = annotator.names_note_ or "No names were used."
-    return f"not used: {escape(reason[0].lower() + reason[1:])}"
+    return f"not used: {reason[0].lower() + reason[1:]}"

@@ -15,7 +15,7 @@ from tagkin.cli.output import (
     relative,
     say,
     send,
-    shown,
+    send_json,
     write_file,
 )
 from tagkin.cli.registry import command
@@ -54,7 +54,7 @@ def export_decisions(
             write_file(file, text)
             if left_out:
                 note(f"A keyword list cannot hold {quote_tags(left_out)}.")
-            say(f"{count(text.count(chr(10)), 'line')} written to {shown(file)}.")
+            say(f"{count(text.count(chr(10)), 'line')} written to {relative(file)}.")
             return
         lines = map(json_line, opened.export_lines())
         if not to_file:
@@ -63,7 +63,7 @@ def export_decisions(
             return
         text = "".join(lines)
     write_file(file, text)
-    say(f"{count(text.count(chr(10)), 'line')} written to {shown(file)}.")
+    say(f"{count(text.count(chr(10)), 'line')} written to {relative(file)}.")
 
 
 @command("import")
@@ -87,7 +87,7 @@ def import_decisions(
     with open_for_command(catalogue, "import", write=True, dry_run=dry_run) as opened:
         imported = opened.import_lines(_read_lines(file))
     if as_json:
-        send(json_line(vars(imported) | {"dry_run": dry_run}))
+        send_json(vars(imported) | {"dry_run": dry_run})
         return
     what = f"{count(imported.decisions, 'decision')}, {count(imported.tags, 'edit')} of tags"
     say(f"{'Would import' if dry_run else 'Imported'} {what}.")

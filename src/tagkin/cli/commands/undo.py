@@ -10,18 +10,8 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import (
-    failure_rows,
-    json_line,
-    note,
-    progress_bar,
-    relative,
-    say,
-    send,
-    shown,
-)
+from tagkin.cli.output import failure_rows, note, progress_bar, relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
 from tagkin.wording import count, quote_tags
 
@@ -67,7 +57,7 @@ def undo(
         with progress_bar() as step:
             result = opened.undo(number, dry_run=dry_run, progress=step)
         if as_json:
-            send(json_line(_document(opened, result, dry_run)))
+            send_json(_document(opened, result, dry_run))
         else:
             if dry_run:
                 _show(opened, result)
@@ -103,9 +93,7 @@ def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[s
 def _show(catalogue: Catalogue, result: UndoResult) -> None:
     tags_of = [(file.file, file.tags) for file in result.files]
     tags_of += [(decision.path, [decision.tag]) for decision in result.decisions]
-    rows = [
-        (shown(catalogue.absolute(path)), ", ".join(map(escape, tags))) for path, tags in tags_of
-    ]
+    rows = [(relative(catalogue.absolute(path)), ", ".join(tags)) for path, tags in tags_of]
     if rows:
         show_first(file_table("File", "Tags"), rows)
 

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.output import (
-    json_line,
-    note,
-    progress_bar,
-    relative,
-    report_problems,
-    say,
-    send,
-    shown,
-)
+from tagkin.cli.output import note, progress_bar, relative, report_problems, say, send_json
 from tagkin.cli.registry import command
 from tagkin.errors import InvalidInput
 from tagkin.wording import CHANGES, changes_text, count
@@ -69,7 +60,7 @@ def watch(
             )
             stack.callback(job.stop)
             if not as_json:
-                say(f"Watching {shown(opened.root)}. Press Ctrl-C to stop.")
+                say(f"Watching {relative(opened.root)}. Press Ctrl-C to stop.")
             while watcher.error is None:
                 is_changed.clear()
                 _catch_up(opened, job, as_json)
@@ -100,7 +91,7 @@ def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
     n_suggestions = sum(r.outcome.get("suggestions", 0) for r in runs if r.what == "suggest")
     if as_json:
         summary = {"folder": relative(catalogue.root), **changes, "suggestions": n_suggestions}
-        send(json_line(summary | {"unreadable": problems}))
+        send_json(summary | {"unreadable": problems})
         sys.stdout.flush()
         return
     sentences = [f"Photographs: {text}."] if (text := changes_text(changes)) else []

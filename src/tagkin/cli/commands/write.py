@@ -16,18 +16,8 @@ from tagkin.cli.catalogues import (
     open_for_command,
 )
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import (
-    failure_rows,
-    json_line,
-    note,
-    progress_bar,
-    relative,
-    say,
-    send,
-    shown,
-)
+from tagkin.cli.output import failure_rows, note, progress_bar, relative, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
 from tagkin.wording import count, name_first
 
@@ -148,7 +138,7 @@ def write(
                 progress=step,
             )
         if as_json:
-            send(json_line(_document(opened, result, dry_run)))
+            send_json(_document(opened, result, dry_run))
         else:
             if dry_run and result.files:
                 _show(opened, result)
@@ -156,7 +146,7 @@ def write(
             if remove and not embed and opened.status().n_to_remove_embedded:
                 say("Rejected tags inside photographs stay; --embed removes them, too.")
             if result.unchanged:
-                files = name_first(list(map(escape, result.unchanged)))
+                files = name_first(result.unchanged)
                 say(f"Rejected tags stay in {files}, because tagkin never changes such a file.")
     for failure in result.failures:
         note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
@@ -186,9 +176,9 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
 def _show(catalogue: Catalogue, result: WriteRun) -> None:
     rows = [
         (
-            shown(catalogue.absolute(file.file)),
+            relative(catalogue.absolute(file.file)),
             f"new, {file.why}" if file.is_new else "",
-            ", ".join(map(escape, [*file.tags, *(f"− {tag}" for tag in file.removed)])),
+            ", ".join([*file.tags, *(f"− {tag}" for tag in file.removed)]),
         )
         for file in result.files
     ]

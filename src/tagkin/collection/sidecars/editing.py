@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from lxml import etree
 
@@ -253,7 +252,7 @@ def _apply_changes(markup: Markup) -> bytes:
 
 def _canonical_rest(root: Element) -> bytes:
     """Return the canonical XML of everything but the properties that may change."""
-    tree: Any = copy.deepcopy(root.getroottree())  # lxml has no public name for its type
+    tree = copy.deepcopy(root.getroottree())
     names = [field.tag for field in (*FIELDS, PROVENANCE)]
     for description in list(descriptions(tree.getroot())):
         for name in names:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import cast
 
 from lxml import etree
 
@@ -251,7 +250,7 @@ def remove_items(
             for item in unwanted:
                 markup.cut(item)
         if field.tag in description.attrib:
-            single = cast(Element, etree.Element(field.tag))
+            single = etree.Element(field.tag)
             single.text = description.attrib[field.tag]
             if is_wanted(single):
                 _cut_attribute(markup, description, field)

@@ -22,6 +22,18 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
+// Focus an element of a list. The Tab key enters the list there, and leaves it with the next press.
+export function rove(all, to, options) {
+  for (const one of all) one.tabIndex = one === to ? 0 : -1;
+  to?.focus(options);
+}
+
+// The element of a list so many steps after the one that has the focus; the first if none has it.
+export function stepIn(all, by) {
+  const at = all.findIndex((one) => one.contains(document.activeElement));
+  return all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))];
+}
+
 // Get or set a preference in this browser.
 export function remembered(name, value) {
   try {

@@ -1,10 +1,10 @@
 // Doubtful: one key confirms a doubt, another dismisses it.
-import { find, findAll, mode } from "./dom.js";
+import { find, findAll, mode, rove, stepIn } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { sizeOf, stackOf } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain } from "./message.js";
-import { fresh, onShown, refresh } from "./page.js";
+import { loadMore, onShown, refresh } from "./page.js";
 import { decide, sayStored } from "./state.js";
 
 const items = () => findAll("#doubts > li:not([hidden])");
@@ -15,17 +15,12 @@ function current() {
   return document.activeElement.closest?.("#doubts > li") ?? items()[0];
 }
 
-function focusOn(item) {
-  for (const one of items()) one.tabIndex = one === item ? 0 : -1;
-  item?.focus();
-}
-
 async function on(item, verdict) {
   if (!item) return;
   const all = items();
   const following = all[all.indexOf(item) + 1] ?? all[all.indexOf(item) - 1];
   item.hidden = true; // the next key is for the next doubt
-  if (following) focusOn(following);
+  if (following) rove(items(), following);
   const contents = [Number(item.dataset.content), ...stackOf(item)];
   const pairs = contents.map((content) => [content, Number(item.dataset.tag), null, null]); // the page asked
   try {
@@ -38,7 +33,7 @@ async function on(item, verdict) {
     if (items().length < 10) await more();
   } catch (error) {
     item.hidden = false;
-    focusOn(item);
+    rove(items(), item);
     complain(error);
   }
 }
@@ -50,31 +45,18 @@ function answer(isAgreed) {
 
 function move(by) {
   const all = items();
-  const at = all.indexOf(document.activeElement.closest?.("#doubts > li"));
-  focusOn(all[Math.max(0, Math.min(all.length - 1, at + by))]);
-  if (at + by > all.length - 6) more();
+  const to = stepIn(all, by);
+  rove(all, to);
+  if (all.indexOf(to) > all.length - 6) more();
 }
-
-let isLoading = false;
 
 // Decided doubts are gone from the list, so the next page starts after the doubts shown here.
 async function more() {
   const list = find("#doubts");
-  if (!list?.dataset.next || isLoading) return;
-  isLoading = true;
-  try {
-    const { kind } = list.dataset;
-    const { page } = await fresh(withFilters(`doubtful?start=${nShown()}${kind ? `&kind=${kind}` : ""}`));
-    const known = new Set(findAll("#doubts > li").map((one) => `${one.dataset.content} ${one.dataset.tag}`));
-    const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
-    for (const one of others) one.tabIndex = -1;
-    list.append(...others);
-    list.dataset.next = find("#doubts", page)?.dataset.next ?? "";
-  } catch (error) {
-    complain(error);
-  } finally {
-    isLoading = false;
-  }
+  const keyOf = ({ dataset: { content, tag } }) => `${content} ${tag}`;
+  const known = new Set(findAll("#doubts > li").map(keyOf));
+  const { kind } = list.dataset;
+  await loadMore(list, withFilters(`doubtful?start=${nShown()}${kind ? `&kind=${kind}` : ""}`), (item) => known.has(keyOf(item)));
 }
 
 export function listen() {

@@ -4,7 +4,8 @@ import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, onShown } from "./page.js";
 
-export const tiles = () => findAll("#grid button.tile");
+const TILE = "#grid button[aria-pressed]:enabled";
+export const tiles = () => findAll(TILE);
 // A stack is one tile for the photographs of a series.
 export const stackOf = (tile) => JSON.parse(tile.dataset.stack ?? "[]");
 export const sizeOf = (tile) => 1 + stackOf(tile).length;
@@ -27,13 +28,12 @@ export function press(tile, value) {
 }
 
 export function current() {
-  const focused = document.activeElement?.closest?.("#grid .tile");
-  return focused ?? find("#grid button.tile[tabindex='0']") ?? find("#grid button.tile");
+  return document.activeElement?.closest?.(TILE) ?? find(`${TILE}[tabindex='0']`) ?? find(TILE);
 }
 
 export function focusOn(tile, { visible = true } = {}) {
   if (!tile) return;
-  for (const one of findAll("#grid .tile[tabindex='0']")) one.tabIndex = -1;
+  for (const one of findAll(`${TILE}[tabindex='0']`)) one.tabIndex = -1;
   tile.tabIndex = 0;
   tile.focus({ preventScroll: true, focusVisible: visible });
   tile.scrollIntoView({ block: "nearest" });

@@ -21,10 +21,16 @@ const bound = [];
 let pending = "";
 let pendingTimer;
 
-// `where` is a mode, "all", or the id of a dialog. `run` gets the event; if it returns false, the
-// browser handles the key.
-export function bind(where, keys, text, run) {
-  bound.push({ where, keys, text, run });
+// `where` is a mode, "all", or the id of a dialog. `run` gets the event of a key, or of a click on
+// `button`; if it returns false, the browser handles the key.
+export function bind(where, keys, text, run, button = null) {
+  bound.push({ where, keys, text, run, button });
+}
+
+function clicked(event) {
+  for (const { where, run, button } of bound) {
+    if (button && ["all", mode()].includes(where) && event.target.closest(button)) run(event);
+  }
 }
 
 function nameOf(event) {
@@ -42,7 +48,7 @@ const isText = (element) =>
 // A focused button or link handles Enter and Space itself.
 function isItsOwn(element, name) {
   if (name !== "Enter" && name !== " ") return false;
-  return element.matches("a, button, summary, input") && !element.matches(".tile");
+  return element.matches("a, button, summary, input") && !element.matches("#grid [aria-pressed]");
 }
 
 function pressed(event) {
@@ -115,8 +121,8 @@ function showKeys() {
 
 export function listen() {
   document.addEventListener("keydown", pressed);
-  find("#help").addEventListener("click", showKeys);
-  bind("all", ["?"], "Show these shortcuts", showKeys);
+  document.addEventListener("click", clicked);
+  bind("all", ["?"], "Show these shortcuts", showKeys, "#help");
   for (const link of findAll(".top nav a")) {
     const letter = { tags: "t", photographs: "p", doubtful: "d", search: "s", write: "w", overview: "o" }[
       link.dataset.mode

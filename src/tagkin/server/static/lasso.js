@@ -1,6 +1,7 @@
 // Drag over a grid to mark or select photographs; from a marked photograph, to unmark them.
-import { find, make } from "./dom.js";
-import { changed, exception, focusOn, isPressed, press, tiles } from "./grid.js";
+import { make } from "./dom.js";
+import { changed, current, exception, focusOn, isPressed, press, tiles } from "./grid.js";
+import { skipClick } from "./view.js";
 
 const STILL = 6; // pixels: a shorter movement is a click
 const EDGE = 50; // pixels from the edge of the window where the page scrolls
@@ -8,10 +9,15 @@ const SPEED = 14; // pixels in a frame
 
 let drag = null; // { x, y, value, before, box, last }, x and y on the page
 
+// On the map, a drag moves the map unless a person chose otherwise. In a grid, Shift marks a range.
+function isMeant(onMap, event) {
+  return onMap ? onMap === "select" || event.shiftKey : event.pointerType !== "touch" && !event.shiftKey;
+}
+
 function begin(event) {
   const grid = event.target.closest("#grid");
-  if (!grid || event.button || event.pointerType === "touch" || event.shiftKey) return;
-  const tile = event.target.closest("button.tile");
+  if (!grid || event.button || !isMeant(grid.dataset.drag, event)) return;
+  const tile = event.target.closest("[aria-pressed]");
   const value = tile ? !isPressed(tile) : exception();
   drag = { x: event.pageX, y: event.pageY, value, before: null, box: null, last: event };
 }
@@ -23,12 +29,13 @@ function mark() {
   const [left, top] = [Math.min(x, drag.x), Math.min(y, drag.y)];
   const [right, bottom] = [Math.max(x, drag.x), Math.max(y, drag.y)];
   Object.assign(box.style, { left: `${left}px`, top: `${top}px`, width: `${right - left}px`, height: `${bottom - top}px` });
-  for (const [tile, was] of before) {
+  const marks = [...before].map(([tile, was]) => {
     const area = tile.getBoundingClientRect();
     const isIn =
       area.left + scrollX < right && area.right + scrollX > left && area.top + scrollY < bottom && area.bottom + scrollY > top;
-    press(tile, isIn ? value : was);
-  }
+    return [tile, isIn ? value : was];
+  });
+  for (const mark of marks) press(...mark);
   changed();
 }
 
@@ -66,10 +73,8 @@ function end(event) {
     changed();
     return;
   }
-  const skip = (click) => click.stopPropagation(); // the end of a drag is no click
-  addEventListener("click", skip, { capture: true, once: true });
-  setTimeout(() => removeEventListener("click", skip, { capture: true }), 0);
-  focusOn(document.elementFromPoint(event.clientX, event.clientY)?.closest("#grid button.tile") ?? find("#grid .tile[tabindex='0']"), { visible: false });
+  skipClick();
+  focusOn(document.elementFromPoint(event.clientX, event.clientY)?.closest("#grid [aria-pressed]") ?? current(), { visible: false });
 }
 
 export function listen() {

@@ -1,308 +1,218 @@
-// The map of the collection: move, come nearer, select photographs and tag them.
-import { counted, find, findAll, make, mode } from "./dom.js";
+// The map of the collection: dots from afar, photographs from near. Dots are marked as the tiles of a
+// grid are.
+import { find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
+import { changed, current, focusOn, press, toggle } from "./grid.js";
 import { bind } from "./keys.js";
-import { say } from "./message.js";
 import { onShown } from "./page.js";
-import { finishAll, tagAll } from "./selection.js";
 import { get } from "./server.js";
-import {
-  COLOURS, REST, camera, canvas, cardsOf, draw, moveMap, positions, selected, setFrame, setMap, setSpace, sideOf, zoomMap,
-} from "./map_view.js";
+import { View, listen as listenToPointers } from "./view.js";
 
-const NEAR = 12; // pixels
-const STILL = 5; // pixels: a shorter movement is a click
+const CLOSEST = 40;
+const NEAR = 1.8; // from this scale on, photographs take the place of dots where there is room
+const MOST_PHOTOGRAPHS = 160;
+const SPREAD = 0.96; // of the map, so dots at its edge are whole
 
-let drawn = null;
-let drag = "move";
+let plane = null; // the map, which each new page of the overview gets
+let view = null;
+let tags = []; // those with a colour
+let dots = []; // the dots as the server tells them, each with its button
+let space = "semantic";
+let isDue = false;
 
-function legend() {
-  const list = find("#map-tags");
-  const dot = (colour) => {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const circle = document.createElementNS("http://www.w3.org/2000/svg", "circle");
-    for (const [key, value] of Object.entries({ cx: "50%", cy: "50%", r: "48%", fill: colour })) circle.setAttribute(key, value);
-    svg.append(circle);
-    svg.setAttribute("aria-hidden", "true");
-    return svg;
-  };
-  list.replaceChildren(
-    ...drawn.tags.map((name, i) => make("li", {}, dot(COLOURS[i]), name)),
-    make("li", { class: "quiet" }, dot(REST), "other or no tags"),
-  );
+const isSelecting = (event) => event.shiftKey || find("#grid").dataset.drag === "select";
+const focused = () => dotOf(document.activeElement);
+
+function dotOf(element) {
+  const button = element.closest("#map .dot");
+  return button && dots.find((dot) => dot.button === button);
 }
 
-function pointOf(event) {
-  const box = canvas().getBoundingClientRect();
-  return [event.clientX - box.left, event.clientY - box.top];
+// The place of a dot from the middle of the map, in widths and heights of the map.
+function placeOf(dot) {
+  const [x, y] = dot[space].map((share) => SPREAD * (share - 0.5) * view.scale);
+  return [x + view.x, y + view.y];
 }
 
-// The photograph below the pointer, or the nearest dot; -1 if there is neither.
-function nearest(event) {
-  const [x, y] = pointOf(event);
-  let best = -1;
-  let least = NEAR * NEAR;
-  positions().forEach(([a, b], i) => {
-    const half = sideOf(i) / 2;
-    const isInside = Math.max(Math.abs(a - x), Math.abs(b - y)) <= half;
-    const distance = isInside ? -1 : (a - x) ** 2 + (b - y) ** 2;
-    if (distance < least && drawn.selected[i]) [best, least] = [i, distance];
-  });
-  return best;
+function build(found) {
+  const grid = find("#grid", plane);
+  dots = found.map((dot) => ({
+    ...dot,
+    button: make("button", { type: "button", class: `dot colour${dot.colour}`, tabindex: "-1", "aria-pressed": "false", "aria-label": dot.name, "data-content": dot.content }),
+  }));
+  grid.replaceChildren(...dots.map((dot) => dot.button));
+  view = new View(plane, CLOSEST, () => [grid], moved);
+  listenToPointers(grid, view, { frameOf: () => plane, isMeant });
+  grid.addEventListener("pointerover", (event) => peek(dotOf(event.target)));
+  grid.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && peek(dotOf(event.target)));
+  for (const left of ["pointerout", "focusout"]) grid.addEventListener(left, () => peek(null));
+  place();
+  view.fit();
 }
 
-// --- one photograph -----------------------------------------------------------------------------
-
-let peeked = -1;
-
-async function peek(i) {
-  const box = find("#map .peek");
-  if (i === peeked) return;
-  peeked = i;
-  if (i < 0) {
-    box.hidden = true;
-    return;
+function place() {
+  for (const { [space]: [x, y], button } of dots) {
+    button.style.left = `${100 * (0.5 + SPREAD * (x - 0.5))}%`;
+    button.style.top = `${100 * (0.5 + SPREAD * (y - 0.5))}%`;
   }
-  const [card] = await cardsOf([drawn.contents[i]]).catch(() => []);
-  if (peeked !== i || !card) return;
-  const isSelected = selected.has(card.content) ? ", selected" : "";
-  box.replaceChildren(make("img", { src: card.thumbnail, alt: "" }), card.name, make("span", { class: "unseen-text" }, isSelected));
-  box.dataset.content = drawn.contents[i];
-  const [x, y] = positions()[i];
-  const width = canvas().clientWidth;
-  box.style.left = `${Math.max(4, Math.min(width - 168, x - 80))}px`;
-  box.style.top = y > 190 ? `${y - 168 - sideOf(i) / 2}px` : `${y + 14 + sideOf(i) / 2}px`;
-  box.hidden = false;
 }
 
-// The next dot in the direction of an arrow key, preferably straight ahead.
-function towards(key) {
-  const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
-  const at = positions();
-  const [x, y] = at[peeked] ?? [canvas().clientWidth / 2, canvas().clientHeight / 2];
-  let best = peeked;
-  let least = Infinity;
-  at.forEach(([a, b], i) => {
-    const ahead = (a - x) * dx + (b - y) * dy;
-    const aside = Math.abs((a - x) * dy) + Math.abs((b - y) * dx);
-    const cost = ahead + 2 * aside;
-    if (i !== peeked && drawn.selected[i] && ahead > 0 && cost < least) [best, least] = [i, cost];
-  });
+function moved() {
+  find("#map-scale", plane).textContent = `${Math.round(100 * view.scale)} %`;
+  peek(null);
+  if (!isDue) requestAnimationFrame(showPhotographs);
+  isDue = true;
+}
+
+// Show photographs in place of dots, where they do not cover each other.
+function showPhotographs() {
+  isDue = false;
+  const { width, height } = plane.getBoundingClientRect();
+  const side = Math.min(104, 40 + 9 * view.scale);
+  const taken = [];
+  for (const dot of dots) {
+    const [x, y] = placeOf(dot);
+    const [left, top] = [x * width, y * height];
+    const isFree = () => taken.every(([a, b]) => Math.abs(a - left) > side + 3 || Math.abs(b - top) > side + 3);
+    const isSeen = Math.abs(left) < (width + side) / 2 && Math.abs(top) < (height + side) / 2;
+    const isLarge = view.scale >= NEAR && dot.selected && isSeen && taken.length < MOST_PHOTOGRAPHS && isFree();
+    dot.button.classList.toggle("large", isLarge);
+    if (!isLarge) continue;
+    taken.push([left, top]);
+    dot.button.style.setProperty("--side", `${side}px`);
+    if (!dot.button.children.length) dot.button.append(make("img", { src: dot.thumbnail, alt: "", draggable: "false" }));
+  }
+}
+
+function peek(dot) {
+  const box = find(".peek", plane);
+  box.hidden = !dot;
+  if (!dot) return;
+  box.replaceChildren(make("img", { src: dot.thumbnail, alt: "" }), dot.name);
+  box.dataset.content = dot.content;
+  const [frame, area] = [plane.getBoundingClientRect(), dot.button.getBoundingClientRect()];
+  const above = area.top - frame.top - box.offsetHeight - 8;
+  box.style.left = `${Math.max(4, Math.min(frame.width - box.offsetWidth - 4, (area.left + area.right - box.offsetWidth) / 2 - frame.left))}px`;
+  box.style.top = `${above > 0 ? above : area.bottom - frame.top + 8}px`;
+}
+
+function open(dot) {
+  location.href = withFilters(`photographs/${dot.content}`);
+}
+
+// --- keys and pointers --------------------------------------------------------------------------
+
+// Of the dots that the filters leave, the one with the least cost, if any has one.
+function least(cost) {
+  let [best, lowest] = [null, Infinity];
+  for (const dot of dots.filter((one) => one.selected)) {
+    const its = cost(...placeOf(dot));
+    if (its < lowest) [best, lowest] = [dot, its];
+  }
   return best;
 }
 
-const isOnMap = () => document.activeElement === canvas() && drawn;
+const middle = () => least((x, y) => Math.hypot(x * plane.clientWidth, y * plane.clientHeight));
 
-// Keep the photograph in sight.
-function follow(i) {
-  const [x, y] = positions()[i] ?? [0, 0];
-  const [width, height] = [canvas().clientWidth, canvas().clientHeight];
-  if (x < 0 || y < 0 || x > width || y > height) moveMap(width / 2 - x, height / 2 - y);
+function goTo(dot) {
+  const [x, y] = placeOf(dot);
+  if (Math.max(Math.abs(x), Math.abs(y)) > 0.5) view.move(-x, -y);
+  focusOn(dot.button);
 }
 
+// Go to the next dot in the direction of an arrow key, preferably straight ahead.
 function move(event) {
-  if (!isOnMap()) return false;
-  const to = towards(event.key);
-  follow(to);
-  peek(to);
-  return true;
-}
-
-function open(i) {
-  if (i >= 0) location.href = withFilters(`photographs/${drawn.contents[i]}`);
-}
-
-// --- several photographs ------------------------------------------------------------------------
-
-function selectionChanged() {
-  find("#map-selection").hidden = !selected.size;
-  find("#chosen").textContent = `${counted(selected.size, "photograph")} selected`;
-  draw();
-}
-
-function toggle(i) {
-  if (i < 0) return;
-  const content = drawn.contents[i];
-  if (!selected.delete(content)) selected.add(content);
-  selectionChanged();
-}
-
-function selectIn([left, top, width, height]) {
-  positions().forEach(([x, y], i) => {
-    if (drawn.selected[i] && x >= left && y >= top && x <= left + width && y <= top + height) selected.add(drawn.contents[i]);
+  const here = focused();
+  if (!here) return false;
+  const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  const { clientWidth: width, clientHeight: height } = plane;
+  const [fromX, fromY] = placeOf(here);
+  const next = least((x, y) => {
+    const [byX, byY] = [(x - fromX) * width, (y - fromY) * height];
+    const ahead = byX * dx + byY * dy;
+    return ahead > 0 ? ahead + 2 * Math.abs(byX * dy + byY * dx) : Infinity;
   });
-  selectionChanged();
-}
-
-function clear() {
-  selected.clear();
-  selectionChanged();
-  canvas().focus();
-}
-
-async function tagSelected(verdict) {
-  const name = find("#tag").value.trim();
-  if (!name) return find("#tag").focus();
-  if (await tagAll(verdict, name, [...selected])) {
-    find("#tag").value = "";
-    clear();
-  }
-}
-
-async function finishSelected() {
-  if (!selected.size) return say("Select photographs on the map first.");
-  if (await finishAll([...selected])) clear();
-}
-
-// --- mouse and touch ----------------------------------------------------------------------------
-
-const pointers = new Map(); // id → last event
-let start = null; // where a drag began
-
-const isSelecting = () => drag === "select" || start?.shiftKey;
-
-function frameTo(event) {
-  const [[a, b], [c, d]] = [pointOf(start), pointOf(event)];
-  return [Math.min(a, c), Math.min(b, d), Math.abs(a - c), Math.abs(b - d)];
-}
-
-const isDrag = (event) => start && Math.hypot(event.clientX - start.clientX, event.clientY - start.clientY) > STILL;
-
-function moved(event) {
-  const before = pointers.get(event.pointerId);
-  if (!before) return peek(nearest(event));
-  pointers.set(event.pointerId, event);
-  peek(-1);
-  if (pointers.size > 1) {
-    const [other] = [...pointers.values()].filter((one) => one !== event);
-    const spread = (one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
-    start = null;
-    zoomMap(spread(event) / spread(before), ...pointOf(other));
-  } else if (isDrag(event)) {
-    if (isSelecting()) setFrame(frameTo(event));
-    else moveMap(event.clientX - before.clientX, event.clientY - before.clientY);
-  }
-}
-
-function ended(event) {
-  pointers.delete(event.pointerId);
-  if (!start || event.type !== "pointerup") {
-    setFrame(null);
-  } else if (isDrag(event)) {
-    const box = isSelecting() ? frameTo(event) : null;
-    setFrame(null);
-    if (box) selectIn(box);
-  } else if (isSelecting()) toggle(nearest(event));
-  else open(nearest(event));
-  if (!pointers.size) start = null;
-}
-
-function wheeled(event) {
-  const isAway = event.deltaY > 0;
-  if (isAway && camera.scale === 1) return; // the page scrolls
-  if (!(event.ctrlKey || camera.scale > 1 || isOnMap())) return;
-  event.preventDefault();
-  peek(-1);
-  zoomMap(Math.exp(-event.deltaY / 300), ...pointOf(event));
-  setTouch();
-}
-
-// A finger scrolls the page, unless it moves the map or selects.
-function setTouch() {
-  canvas().style.touchAction = drag === "select" || camera.scale > 1 ? "none" : "pan-y";
-}
-
-// The dot nearest to the middle of the map, or the middle if there is no dot.
-function middleDot() {
-  const middle = [canvas().clientWidth / 2, canvas().clientHeight / 2];
-  const distance = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
-  const dots = positions().filter((_, i) => drawn.selected[i]);
-  return dots.reduce((best, dot) => (best && distance(best) <= distance(dot) ? best : dot), null) ?? middle;
-}
-
-function zoomByKey(factor) {
-  if (!drawn) return false;
-  const [x, y] = positions()[peeked] ?? middleDot();
-  const i = peeked;
-  peek(-1);
-  zoomMap(factor, x, y);
-  setTouch();
-  peek(i);
+  if (next) goTo(next);
   return true;
+}
+
+// Zoom at the dot that has the focus, or at the dot nearest to the middle.
+function zoom(factor) {
+  const at = focused() ?? middle();
+  view.zoom(factor, at ? placeOf(at) : [0, 0]);
+  peek(focused());
+}
+
+// The wheel scrolls the page, unless the map is in use.
+function isMeant(event) {
+  if (event.type === "dblclick") return !isSelecting(event) && !dotOf(event.target);
+  if (event.type !== "wheel") return !isSelecting(event);
+  const isAway = event.deltaY > 0 && view.scale === 1;
+  return !isAway && (event.ctrlKey || view.scale > 1 || Boolean(focused()));
+}
+
+function clicked(event) {
+  const button = event.target.closest("#map [data-space], #map [data-drag-to], #map [data-zoom], #map .dot");
+  if (!button) return;
+  const { space: wanted, dragTo, zoom: factor } = button.dataset;
+  if (wanted) {
+    space = wanted;
+    place();
+    moved();
+  }
+  if (dragTo) find("#grid").dataset.drag = dragTo;
+  if (wanted || dragTo) for (const one of findAll("button", button.parentElement)) one.ariaPressed = String(one === button);
+  else if (factor) zoom(Number(factor));
+  else if (isSelecting(event)) toggle(button);
+  else open(dotOf(button));
+}
+
+// Put the map on the page, which shows it from then on.
+function put() {
+  find("#map .plane").replaceWith(plane);
+  for (const button of findAll("[data-space]")) button.ariaPressed = String(button.dataset.space === space);
+  const legend = tags.map((name, i) => make("li", { class: `colour${i}` }, name));
+  find("#map-tags").replaceChildren(...legend, make("li", { class: "quiet colour-1" }, "other or no tags"));
+  find("#map").hidden = false;
+  changed();
 }
 
 async function shown() {
   if (mode() !== "overview") return;
-  const found = await get(withFilters("api/v1/map")).catch(() => ({ map: null }));
-  if (!found.map || !canvas()) return;
-  const isNew = find("#map").hidden;
-  if (isNew || String(drawn.contents) !== String(found.map.contents)) peek(-1);
-  drawn = found.map;
-  setMap(drawn);
-  find("#map").hidden = false;
-  legend();
-  selectionChanged();
-  if (isNew) listenToPointers();
-}
-
-function listenToPointers() {
-  drag = "move";
-  setTouch();
-  canvas().addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    canvas().setPointerCapture(event.pointerId);
-    start = pointers.size ? null : event;
-    pointers.set(event.pointerId, event);
-  });
-  canvas().addEventListener("pointermove", moved);
-  for (const kind of ["pointerup", "pointercancel"]) canvas().addEventListener(kind, ended);
-  for (const left of ["pointerleave", "blur"]) canvas().addEventListener(left, () => peek(-1));
-  canvas().addEventListener("wheel", wheeled, { passive: false });
-}
-
-function press(buttons, button) {
-  for (const one of findAll(buttons)) one.ariaPressed = String(one === button);
-}
-
-function clicked(event) {
-  if (mode() !== "overview") return;
-  const button = event.target.closest("[data-space], [data-drag], [data-zoom]");
-  if (button?.dataset.space) {
-    press("[data-space]", button);
-    setSpace(button.dataset.space);
-  } else if (button?.dataset.drag) {
-    drag = button.dataset.drag;
-    press("[data-drag]", button);
-    setTouch();
-  } else if (button) zoomByKey(Number(button.dataset.zoom));
-  if (event.target.closest("#remove")) tagSelected("reject");
-  if (event.target.closest("#finish")) finishSelected();
-  if (event.target.closest("#clear")) clear();
+  if (plane) put(); // at once, so nothing jumps
+  const found = await get(withFilters("api/v1/map")).catch(() => null);
+  if (!found?.dots.length || mode() !== "overview") return;
+  const contents = found.dots.map((dot) => dot.content).join();
+  if (plane?.dataset.contents !== contents) {
+    plane = find("#map .plane");
+    plane.dataset.contents = contents;
+    ({ tags } = found);
+    build(found.dots);
+    put();
+  }
+  const isSelected = new Map(found.dots.map((dot) => [dot.content, dot.selected]));
+  for (const dot of dots) {
+    dot.selected = isSelected.get(dot.content);
+    dot.button.disabled = !dot.selected;
+    if (!dot.selected) press(dot.button, false);
+  }
+  if (!find("#grid [tabindex='0']:enabled") && current()) current().tabIndex = 0;
+  showPhotographs();
+  changed();
 }
 
 export function listen() {
   onShown(shown);
-  addEventListener("resize", draw);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("resize", () => mode() === "overview" && view && moved());
   document.addEventListener("click", clicked);
-  document.addEventListener("submit", (event) => {
-    if (mode() !== "overview" || event.target.id !== "add") return;
-    event.preventDefault();
-    tagSelected("accept");
-  });
-  const onMap = (run) => () => (isOnMap() ? run() : false);
-  bind("overview", ["m"], "To the map", () => canvas()?.focus());
+  const onDot = (run) => () => {
+    const dot = focused();
+    return dot ? run(dot) : false;
+  };
+  bind("overview", ["m"], "To the map", () => (current() ? goTo(dotOf(current())) : false));
   bind("overview", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "On the map: move to the next photograph", move);
-  bind("overview", ["Enter"], "On the map: open the photograph", onMap(() => (peeked >= 0 ? open(peeked) : false)));
-  bind("overview", ["+", "="], "On the map: zoom in", onMap(() => zoomByKey(1.5)));
-  bind("overview", ["-"], "On the map: zoom out", onMap(() => zoomByKey(1 / 1.5)));
-  bind("overview", [" "], "On the map: select or unselect; with the mouse: Shift and drag", onMap(() => {
-    const i = peeked;
-    toggle(i);
-    peek(-1);
-    peek(i);
-  }));
-  bind("overview", ["t"], "On the map: tag the selection", () => (selected.size ? find("#tag").focus() : false));
-  bind("overview", ["f"], "On the map: finished, the selection has all its tags", () => void finishSelected());
-  bind("overview", ["Escape"], "On the map: clear selection", () => (selected.size ? clear() : false));
+  bind("overview", ["Enter"], "On the map: open the photograph", onDot(open));
+  bind("overview", ["+", "="], "On the map: zoom in", onDot(() => zoom(1.5)));
+  bind("overview", ["-"], "On the map: zoom out", onDot(() => zoom(1 / 1.5)));
+  bind("overview", [" "], "On the map: select or unselect; with the mouse: Shift and drag", onDot((dot) => toggle(dot.button)));
 }

@@ -22,6 +22,28 @@ export async function fresh(address) {
   return { address, page };
 }
 
+let isLoading = false;
+
+// Append the next part of a list, without those that are known. Returns whether it came; after a failure
+// only the next scroll asks again.
+export async function loadMore(list, address, isKnown = () => false) {
+  if (!list?.dataset.next || isLoading) return false;
+  isLoading = true;
+  try {
+    const found = find(`#${list.id}`, (await fresh(address)).page);
+    const items = [...(found?.children ?? [])].filter((item) => !isKnown(item));
+    list.append(...items);
+    for (const one of items.flatMap((item) => (item.hasAttribute("tabindex") ? item : findAll(".tile", item)))) one.tabIndex = -1;
+    list.dataset.next = found?.dataset.next ?? "";
+    return true;
+  } catch (error) {
+    complain(error);
+    return false;
+  } finally {
+    isLoading = false;
+  }
+}
+
 // Show that the page is loading, unless it is fast.
 async function awaited(promise) {
   const timer = setTimeout(() => document.body.setAttribute("aria-busy", "true"), SOON);
@@ -54,22 +76,10 @@ export function forget() {
   ahead.clear();
 }
 
-// Replace everything but an element that both pages have. It keeps the focus and the pointer.
-function replaceAround(kept, nodes) {
-  const at = nodes.findIndex((node) => node.id === kept.id);
-  for (const node of [...kept.parentElement.childNodes]) if (node !== kept) node.remove();
-  kept.before(...nodes.slice(0, at));
-  kept.after(...nodes.slice(at + 1));
-}
-
 // Replace the shown page.
-export function put({ address, page }, { push = true, keepPlace = false, keepMap = false } = {}) {
+export function put({ address, page }, { push = true, keepPlace = false } = {}) {
   const place = scrollY;
-  const main = find("#main");
-  const nodes = [...find("#main", page).childNodes];
-  const map = keepMap && find("#map", page) ? find("#map:not([hidden])", main) : null;
-  if (map) replaceAround(map, nodes);
-  else main.replaceChildren(...nodes);
+  find("#main").replaceChildren(...find("#main", page).childNodes);
   document.title = page.title;
   document.body.dataset.mode = page.body.dataset.mode;
   document.body.dataset.version = page.body.dataset.version;
@@ -78,8 +88,8 @@ export function put({ address, page }, { push = true, keepPlace = false, keepMap
   find("#share").max = find("#share", page).max;
   find("#share").value = find("#share", page).value;
   if (push && new URL(address, document.baseURI).href !== location.href.split("#")[0]) history.pushState({}, "", address);
+  shown(); // which may put more on the page
   scrollTo({ top: keepPlace ? place : 0, behavior: "instant" });
-  shown();
 }
 
 // Keep the shown page with its marks; the returned function restores it.
@@ -131,7 +141,7 @@ export async function refresh({ isBusy = () => false } = {}) {
       : marks.filter((m) => element.hasAttribute(m)).map((m) => `[${m}="${element.getAttribute(m)}"]`).join("");
   const parent = focused?.parentElement?.closest("[data-content], [data-tag], [data-run]");
   const path = [parent, focused].filter(Boolean).map(selector).filter(Boolean).join(" ");
-  put(page, { push: false, keepPlace: true, keepMap: true });
+  put(page, { push: false, keepPlace: true });
   if (path) find(path)?.focus({ preventScroll: true });
 }
 

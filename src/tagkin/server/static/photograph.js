@@ -1,5 +1,5 @@
 // By photograph: suggestions by number with their kin, and tags.
-import { counted, find, findAll, mode } from "./dom.js";
+import { counted, find, findAll, mode, rove, stepIn } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
@@ -80,14 +80,7 @@ function kinHere() {
   showKin(find("[data-kin]", row));
 }
 
-function move(by) {
-  const every = rows();
-  if (!every.length) return;
-  const at = every.indexOf(document.activeElement.closest("#suggestions .row"));
-  const to = every[Math.max(0, Math.min(every.length - 1, at + by))];
-  for (const row of every) row.tabIndex = row === to ? 0 : -1;
-  to.focus();
-}
+const move = (by) => rove(rows(), stepIn(rows(), by));
 
 async function next() {
   const to = find("#photograph")?.dataset.next;
@@ -112,9 +105,6 @@ export function listen() {
     if (button) on(button.closest("[data-tag]"), button.dataset.verdict);
     const kin = event.target.closest("[data-kin]");
     if (kin) showKin(kin);
-    if (event.target.closest("#accept-all")) all("accept");
-    if (event.target.closest("#reject-all")) all("reject");
-    if (event.target.closest("#finish")) finish();
     const unfinish = event.target.closest("#unfinish");
     if (unfinish) undo(Number(unfinish.dataset.run));
     const link = event.target.closest("#next, #previous");
@@ -140,9 +130,9 @@ export function listen() {
   bind("photograph", Array.from({ length: 9 }, (_, i) => `Shift+${i + 1}`), "", byNumber);
   bind("photograph", ["1–9"], "Accept this suggestion", () => false);
   bind("photograph", ["Shift+1–9"], "Reject it", () => false);
-  bind("photograph", ["a"], "Accept all suggestions", () => all("accept"));
-  bind("photograph", ["x"], "Reject all suggestions", () => all("reject"));
-  bind("photograph", ["f"], "Finished: it has all its tags", () => void finish());
+  bind("photograph", ["a"], "Accept all suggestions", () => all("accept"), "#accept-all");
+  bind("photograph", ["x"], "Reject all suggestions", () => all("reject"), "#reject-all");
+  bind("photograph", ["f"], "Finished: it has all its tags", () => void finish(), "#finish");
   bind("photograph", ["k"], "Kin behind a suggestion", kinHere);
   bind("photograph", ["ArrowDown", "j"], "The next suggestion", () => move(1));
   bind("photograph", ["ArrowUp"], "The previous suggestion", () => move(-1));

@@ -12,12 +12,13 @@ import { shown } from "./page.js";
 import * as photograph from "./photograph.js";
 import * as pictures from "./pictures.js";
 import * as search from "./search.js";
+import * as selection from "./selection.js";
 import * as state from "./state.js";
 import * as tag from "./tag.js";
 import * as tagEdit from "./tag_edit.js";
 import * as write from "./write.js";
 import * as zoom from "./zoom.js";
 
-for (const part of [pictures, complete, filters, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, overview, map, write, keys]) part.listen();
+for (const part of [pictures, complete, filters, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, selection, overview, map, write, keys]) part.listen();
 state.follow();
 shown();

@@ -133,7 +133,7 @@ async function takeBack(what, said, body = {}) {
 }
 
 export const undo = (run) => takeBack("undo", "Undone", run === undefined ? {} : { run });
-export const redo = () => takeBack("redo", "Redone");
+const redo = () => takeBack("redo", "Redone");
 
 // Another window made decisions; show them unless the user is busy here.
 function changedElsewhere() {
@@ -173,10 +173,8 @@ export function follow() {
   document.addEventListener("click", (event) => event.target.id === "common-tags" && suggestCommonTags().catch(complain));
   version = Number(document.body.dataset.version);
   ({ stored } = document.body.dataset);
-  bind("all", ["u", "Ctrl+z"], "Undo the last step, without limit", () => undo());
-  bind("all", ["U", "Ctrl+Shift+z", "Ctrl+y"], "Redo", () => redo());
-  find("#undo").addEventListener("click", () => undo());
-  find("#redo").addEventListener("click", () => redo());
+  bind("all", ["u", "Ctrl+z"], "Undo the last step, without limit", () => undo(), "#undo");
+  bind("all", ["U", "Ctrl+Shift+z", "Ctrl+y"], "Redo", () => redo(), "#redo");
   watch(
     (state) => {
       const isNews = state.version !== version;

@@ -1,7 +1,7 @@
 // By tag: mark wrong photographs; one key rejects these and accepts the rest.
-import { count, counted, find, findAll, make, mode, remembered } from "./dom.js";
+import { count, counted, find, findAll, make, mode, remembered, stepIn } from "./dom.js";
 import { withFilters } from "./filters.js";
-import { current, focusOn, fromHereOn, isPressed, onChange, openStack, press, sizeOf, stackOf, tiles } from "./grid.js";
+import { current, focusOn, fromHereOn, isPressed, onChange, openStack, press, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, keep, onShown, prepare, put } from "./page.js";
@@ -19,13 +19,8 @@ const addressOf = (tag, after) =>
 
 const question = () => withFilters(`question?strategy=${remembered("strategy") ?? "most-right"}`);
 
-function counts() {
-  return [false, true].map((value) =>
-    tiles().filter((tile) => isPressed(tile) === value).reduce((n, tile) => n + sizeOf(tile), 0),
-  );
-}
-
-function verdict([yes, no]) {
+function verdict() {
+  const [yes, no] = marked().map((contents) => contents.length);
   if (!no) return `Accept ${yes === 1 ? "it" : `all ${count(yes)}`}`;
   if (!yes) return `Reject ${no === 1 ? "it" : `all ${count(no)}`}`;
   return `Accept ${count(yes)}, reject ${count(no)}`;
@@ -33,7 +28,7 @@ function verdict([yes, no]) {
 
 function marksChanged() {
   if (mode() !== "tag" || !grid()) return;
-  find("#verdict").textContent = verdict(counts());
+  find("#verdict").textContent = verdict();
   grid().dataset.changed = "";
 }
 
@@ -166,10 +161,8 @@ function filter(text) {
 function moveCard(event) {
   const cards = findAll("#tags > li:not([hidden]) > a");
   if (!cards.length) return false;
-  const at = cards.indexOf(document.activeElement);
   const width = getComputedStyle(find("#tags")).gridTemplateColumns.split(" ").length;
-  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -width, ArrowDown: width }[event.key];
-  cards[at < 0 ? 0 : Math.max(0, Math.min(cards.length - 1, at + step))].focus();
+  stepIn(cards, { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -width, ArrowDown: width }[event.key]).focus();
   return true;
 }
 
@@ -185,7 +178,7 @@ function shown() {
     find("#then")?.focus();
     return;
   }
-  find("#verdict").textContent = verdict(counts());
+  find("#verdict").textContent = verdict();
   focusOn(tiles()[0], { visible: false });
   const { tag, next, then, strategy } = grid().dataset;
   if (strategy) return;
@@ -207,10 +200,6 @@ export function listen() {
     }
     const from = event.target.closest("button.from");
     if (from) wrongFromHere(find(".tile", from.parentElement));
-    if (event.target.closest("#accept")) accept();
-    if (event.target.closest("#from-here")) wrongFromHere();
-    if (event.target.closest("#invert")) invert();
-    if (mode() === "tag" && event.target.closest("#finish")) finish();
   });
   document.addEventListener("input", (event) => event.target.id === "filter" && filter(event.target.value));
   document.addEventListener("change", (event) => {
@@ -222,10 +211,10 @@ export function listen() {
     remembered("n", event.target.value);
     go(addressOf(grid().dataset.tag)).catch(complain);
   });
-  bind("tag", ["Enter", "a"], "Reject marked photographs and accept the rest", () => void accept());
-  bind("tag", ["x"], "Wrong from here on", () => wrongFromHere());
-  bind("tag", ["i"], "Invert: mark the right ones instead", invert);
-  bind("tag", ["e"], "I have seen everything for this tag", () => void finish());
+  bind("tag", ["Enter", "a"], "Reject marked photographs and accept the rest", () => void accept(), "#accept");
+  bind("tag", ["x"], "Wrong from here on", () => wrongFromHere(), "#from-here");
+  bind("tag", ["i"], "Invert: mark the right ones instead", invert, "#invert");
+  bind("tag", ["e"], "I have seen everything for this tag", () => void finish(), "#finish");
   bind("tag", ["o"], "Show each photograph of a burst", () => openStack(current()) || say("This photograph is not in a burst."));
   bind("tag", ["n"], "The next tag", skip);
   bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));

@@ -1,25 +1,25 @@
 // Rename, merge, nest, hide and forget a tag, in a dialog.
 import { tagsFor } from "./complete.js";
-import { counted, find, mode } from "./dom.js";
+import { counted, find } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { refresh } from "./page.js";
-import { get } from "./server.js";
 import { decide, undo } from "./state.js";
 
 let tag = null;
 let asked = 0; // answers about names may come in another order than the questions
 
 const dialog = () => find("#edit-tag");
+const tagOf = ({ dataset: { edit, name, hidden } }) => ({ id: Number(edit), name, isHidden: hidden === "true" });
 const lastLevel = (name) => name.split("|").at(-1);
 
-async function open(id) {
-  ({ tag } = await get(`api/v1/tags/${id}`));
+function open(button) {
+  tag = tagOf(button);
   find("#edit-title").textContent = tag.name;
   find("#new-name").value = tag.name;
   find("#parent").value = "";
-  find("[data-change=hide]").hidden = tag.hidden;
-  find("[data-change=restore]").hidden = !tag.hidden;
+  find("[data-change=hide]").hidden = tag.isHidden;
+  find("[data-change=restore]").hidden = !tag.isHidden;
   announce(null);
   dialog().showModal();
   find("#new-name").select();
@@ -69,25 +69,15 @@ async function rename(name) {
   else await change("rename", name);
 }
 
-const shownTag = () => (mode() === "tag" ? find("[data-edit]")?.dataset.edit : null);
-
 async function hideShown() {
-  if (!shownTag()) return;
-  ({ tag } = await get(`api/v1/tags/${shownTag()}`));
-  await change(tag.hidden ? "restore" : "hide");
-}
-
-function openShown() {
-  if (!shownTag()) return false;
-  open(shownTag()).catch(complain);
-  return true;
+  tag = tagOf(find("[data-edit]"));
+  await change(tag.isHidden ? "restore" : "hide");
 }
 
 export function listen() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-edit]");
-    if (button) open(button.dataset.edit).catch(complain);
-    if (event.target.closest("#suggest-again")) hideShown().catch(complain);
+    if (button) open(button);
     const what = event.target.closest("#edit-tag [data-change]")?.dataset.change;
     if (what) change(what);
     else if (what === "") dialog().close();
@@ -108,6 +98,6 @@ export function listen() {
       if (mine === asked) announce(other);
     });
   }
-  bind("tag", ["r"], "Rename, merge, nest or forget this tag", openShown);
-  bind("tag", ["h"], "Never suggest this tag", () => void hideShown().catch(complain));
+  bind("tag", ["r"], "Rename, merge, nest or forget this tag", () => open(find("[data-edit]")));
+  bind("tag", ["h"], "Never suggest this tag", () => void hideShown().catch(complain), "#suggest-again");
 }

@@ -50,7 +50,6 @@ function follow({ write: job }) {
 export function listen() {
   onState(follow);
   document.addEventListener("click", (event) => {
-    if (event.target.closest("#write")) write();
     const undo = event.target.closest("[data-undo-write]");
     if (undo) start("api/v1/write/undo", { run: Number(undo.dataset.undoWrite) });
   });
@@ -58,5 +57,5 @@ export function listen() {
     const form = event.target.closest("#way");
     if (form) go(withFilters(`write?${new URLSearchParams([...new FormData(form)].filter(([, value]) => value))}`)).catch(complain);
   });
-  bind("write", ["w"], "Write the files", write);
+  bind("write", ["w"], "Write the files", write, "#write");
 }

@@ -3,14 +3,15 @@ import { find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { current, focusOn, isPressed, tiles, toggle } from "./grid.js";
 import { bind } from "./keys.js";
-import { go, onShown } from "./page.js";
-import { get } from "./server.js";
-import { apply, fit, listen as listenToPointers, pan, view, zoom } from "./zoom_view.js";
+import { fresh, go, onShown } from "./page.js";
+import { View, listen as listenToPointers } from "./view.js";
 
 const COPIES = [1024, 2048]; // pixels of the copies; the larger copy is made on demand
+const CLOSEST = 8;
+const STEP = 0.15; // of the pane, for a key that moves the view
+const SWIPE = 60; // pixels
 
-const PROVES = 0.02; // share of a kin that proves something
-
+let view = null; // photographs side by side share it
 let place = null; // the element on the page that shows the photograph
 let pinned = null; // a photograph that stays while others are shown beside it
 let kin = null; // the kin of the shown suggestion: { tag, list, at }
@@ -40,6 +41,11 @@ const trouble = (error) => tell(error.message);
 // copy is there.
 function sharpen(image) {
   image.sizes = `${Math.ceil(image.clientWidth * view.scale)}px`;
+}
+
+function viewChanged() {
+  find("#closer-scale").textContent = `${Math.round(100 * view.scale)} %`;
+  findAll("img", dialog()).filter((image) => image.complete).forEach(sharpen);
 }
 
 function fill(pane, photograph) {
@@ -72,8 +78,7 @@ function describe(here) {
   if (pinned) parts.push(`beside ${pinned.name}`);
   if (kin?.list.length) {
     const { name, share } = kin.list[kin.at];
-    const percent = share < PROVES ? `less than ${100 * PROVES}` : Math.round(100 * share);
-    parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${percent} %`);
+    parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${share}`);
   } else if (kin) {
     parts.push(kin.tag ? `no kin for ${kin.tag}` : "no suggestion with kin");
   }
@@ -92,7 +97,7 @@ function draw() {
   for (const [name, value] of Object.entries(pressed)) find(`[data-closer=${name}]`).setAttribute("aria-pressed", value);
   find("[data-closer=mark]").hidden = !isTile();
   find("[data-closer=beside]").disabled = places().length < 2 && mode() !== "photograph";
-  apply();
+  view.show();
 }
 
 // --- another photograph -------------------------------------------------------------------------
@@ -135,23 +140,26 @@ function tagHere() {
   return openedOn && find(`#suggestions [data-tag="${openedOn}"]`) ? openedOn : null;
 }
 
-// Kin of a doubt are on the page; others come from the review.
+function kinOf(box) {
+  return findAll(".kin li", box).map((one) => {
+    const image = find("img", one);
+    const content = Number(find("a", one).getAttribute("href").split("/").pop());
+    return { content, name: image.alt, address: image.getAttribute("src"), share: find("span", one).textContent };
+  });
+}
+
+// Kin of a doubt are on its page, and those of suggestions on the page of the photograph.
 async function loadKin() {
   const doubt = place.closest("#doubts > li");
   if (doubt) {
-    const list = findAll(".kin li", doubt).map((one) => {
-      const image = find("img", one);
-      const content = Number(find("a", one).getAttribute("href").split("/").pop());
-      return { content, name: image.alt, address: image.getAttribute("src"), share: parseFloat(find("span", one).textContent) / 100 };
-    });
-    kin = { tag: find(".claim strong", doubt).textContent, list, at: 0 };
+    kin = { tag: find(".claim strong", doubt).textContent, list: kinOf(doubt), at: 0 };
     return;
   }
-  const { suggestions } = await get(`api/v1/photographs/${contentOf(place)}`);
+  const page = mode() === "photograph" ? document : (await fresh(`photographs/${contentOf(place)}`)).page;
   const wanted = tagHere();
-  const one = wanted ? suggestions.find((other) => other.tag === wanted) : suggestions.find((other) => other.all_kin.length);
-  const list = (one?.all_kin ?? []).map(({ content, name, picture, share }) => ({ content, name, address: picture, share }));
-  kin = { tag: one?.name ?? "", list, at: 0 };
+  const all = findAll("#suggestions > [data-tag]", page);
+  const one = wanted ? all.find((other) => Number(other.dataset.tag) === wanted) : all.find((other) => find(".kin", other));
+  kin = one ? { tag: find(".name", one).textContent, list: kinOf(one), at: 0 } : { tag: "", list: [], at: 0 };
 }
 
 async function toggleKin() {
@@ -162,7 +170,7 @@ async function toggleKin() {
 }
 
 function otherKin(by) {
-  if (!kin?.list.length) return pan(0, -by);
+  if (!kin?.list.length) return view.move(0, by * STEP);
   kin.at = (kin.at + by + kin.list.length) % kin.list.length;
   draw();
 }
@@ -194,7 +202,7 @@ function open(element) {
   pinned = kin = null;
   place = element;
   for (const pane of panes()) delete pane.dataset.content;
-  fit();
+  view.fit();
   if (!dialog().open) dialog().showModal();
   find(".stage", dialog()).focus(); // keys are for the photograph, not for a button
   show(place).catch(trouble);
@@ -231,9 +239,9 @@ function close() {
 const ACTIONS = {
   previous: () => step(-1),
   next: () => step(1),
-  out: () => zoom(1 / 1.5),
-  fit: () => fit(),
-  in: () => zoom(1.5),
+  out: () => view.zoom(1 / 1.5),
+  fit: () => view.fit(),
+  in: () => view.zoom(1.5),
   kin: () => toggleKin().catch(trouble),
   beside: toggleBeside,
   mark,
@@ -242,7 +250,11 @@ const ACTIONS = {
 
 export function listen() {
   const box = dialog();
-  listenToPointers(find(".stage", box), { swiped: step, changed: () => findAll("img", box).filter((image) => image.complete).forEach(sharpen) });
+  view = new View(box, CLOSEST, () => findAll("#closer figure > *"), viewChanged);
+  listenToPointers(find(".stage", box), view, {
+    frameOf: (event) => event.target.closest?.("#closer figure") ?? panes()[0],
+    swiped: (by) => view.scale === 1 && Math.abs(by) > SWIPE && step(by < 0 ? 1 : -1),
+  });
   box.addEventListener("click", (event) => ACTIONS[event.target.closest("[data-closer]")?.dataset.closer]?.());
   box.addEventListener("cancel", (event) => {
     event.preventDefault(); // the browser closes it, as with the back gesture of a phone
@@ -255,20 +267,20 @@ export function listen() {
     else close();
   });
   document.addEventListener("click", (event) => {
-    if (event.target.closest("#photograph .large, #look-closer")) lookCloser();
+    if (event.target.closest("#photograph .large")) lookCloser();
   });
-  addEventListener("resize", () => box.open && apply());
-  for (const where of ["tag", "search", "photograph", "doubtful"]) bind(where, ["z"], "Look closer", lookCloser);
+  addEventListener("resize", () => box.open && view.show());
+  for (const where of ["tag", "search", "photograph", "doubtful"]) bind(where, ["z"], "Look closer", lookCloser, "#look-closer");
   for (const where of ["tag", "search"]) bind(where, ["c"], "Two photographs side by side", compare);
   bind("closer", ["ArrowRight", "n"], "The next photograph", ACTIONS.next);
   bind("closer", ["ArrowLeft", "b"], "The previous photograph", ACTIONS.previous);
   bind("closer", ["+", "="], "Larger", ACTIONS.in);
   bind("closer", ["-"], "Smaller", ACTIONS.out);
   bind("closer", ["0"], "Fit to the window", ACTIONS.fit);
-  bind("closer", ["Shift+ArrowLeft"], "Move the view left", () => pan(-1, 0));
-  bind("closer", ["Shift+ArrowRight"], "Move the view right", () => pan(1, 0));
-  bind("closer", ["Shift+ArrowUp"], "Move the view up", () => pan(0, -1));
-  bind("closer", ["Shift+ArrowDown"], "Move the view down", () => pan(0, 1));
+  bind("closer", ["Shift+ArrowLeft"], "Move the view left", () => view.move(STEP, 0));
+  bind("closer", ["Shift+ArrowRight"], "Move the view right", () => view.move(-STEP, 0));
+  bind("closer", ["Shift+ArrowUp"], "Move the view up", () => view.move(0, STEP));
+  bind("closer", ["Shift+ArrowDown"], "Move the view down", () => view.move(0, -STEP));
   bind("closer", ["k"], "Kin beside it", ACTIONS.kin);
   bind("closer", ["ArrowDown"], "The next kin", () => otherKin(1));
   bind("closer", ["ArrowUp"], "The previous kin", () => otherKin(-1));
