@@ -5,14 +5,12 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.pipeline import make_pipeline
 
 import tagkin
 from tagkin import (
     Annotator,
     FeatureAnnotator,
     NeighborVoting,
-    SemanticSpace,
     Vocabulary,
 )
 from tagkin.annotator.decided_labels import fit_decisions
@@ -20,7 +18,6 @@ from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.calibration import fit_unannotated_labels
 from tagkin.errors import InvalidInput
-from tagkin.model_selection import grid_search
 
 from .conftest import NAMES, SPACE, N, seen, voting
 
@@ -110,12 +107,6 @@ class Listening(NeighborVoting):
         return super().fit(X, y, groups=groups)
 
 
-class Refitted(Listening):
-    """Not a method that shares its lists of neighbours with others: it is fitted."""
-
-    needs_embeddings = True
-
-
 def test_a_method_that_takes_rejections_gets_those_of_its_images(plain, synthetic, X):
     rejected = rejected_of(plain, X, N)
     heard.clear()
@@ -130,21 +121,6 @@ def test_a_method_that_takes_rejections_gets_those_of_its_images(plain, syntheti
     heard.clear()
     annotator.fit(X[:N], synthetic.tags[:N])
     assert all(no is None for _, no in heard)
-
-
-def test_a_grid_search_hears_of_rejections(plain, synthetic, X):
-    """Every fit of the grid gets those of its own images."""
-    rejected = rejected_of(plain, X, N)
-    heard.clear()
-    pipeline = make_pipeline(SemanticSpace(), Refitted(10))
-    labels = plain.method_.labels[:60]
-    no = plain.vocabulary_.transform(rejected[:60])
-    grid = {"refitted__n_neighbors": [5, 10]}
-    grid_search(pipeline, X[:60], labels, grid, rejected=no, progress=False)
-    whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
-    assert len(heard) > 3
-    for y, rejections in heard:
-        assert {r.tobytes() for r in np.hstack([y.toarray(), rejections.toarray()])} <= whole
 
 
 def reviewed(synthetic):

@@ -183,15 +183,16 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         progress : function of (what, done, all), optional
         """
         from tagkin.annotator.learning import learn
-        from tagkin.annotator.problem_input import read_decisions, read_problem
+        from tagkin.annotator.problem_input import read_problem
         from tagkin.annotator.recipe import usual_recipe
 
         step = progress or silent
         recipe = usual_recipe(self.space, self.method, self.random_state)
-        problem = read_problem(self, X, y, groups, rejected)
+        problem = read_problem(self, X, y, groups, rejected, accepted)
         mask = check_complete(complete, problem.X.shape[0])
-        problem = read_decisions(problem, accepted, mask)
-        problem = replace(problem, takes_incomplete=recipe.method.takes_incomplete)
+        labels = replace(problem.labels, complete=mask)
+        takes_incomplete = recipe.method.takes_incomplete
+        problem = replace(problem, labels=labels, takes_incomplete=takes_incomplete)
         model = learn(problem, recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.model_ = model

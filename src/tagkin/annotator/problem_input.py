@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +20,6 @@ __all__ = [
     "Learner",
     "find_groups",
     "groups_to_hold_out",
-    "read_decisions",
     "read_problem",
     "read_tags",
 ]
@@ -50,42 +48,33 @@ def read_problem(
     X: Array,
     y: InputLabels | None,
     groups: Array | None,
-    rejected: InputLabels | None,
+    rejected: InputLabels | None = None,
+    accepted: InputLabels | None = None,
 ) -> Problem:
-    """Read features, labels, groups and rejected labels as `FeatureAnnotator.fit` takes them."""
+    """Read features, labels, groups and decisions as `FeatureAnnotator.fit` takes them."""
     estimator.check_parameters()
     features = check_features(X, min_rows=2)
     n, vocabulary = features.shape[0], estimator.vocabulary
     labels = read_labels(y, n, Vocabulary() if vocabulary is None else vocabulary.unfitted())
     all_groups = find_groups(features, groups, n_folds(n))
-    matrix = None
-    if rejected is not None:
-        matrix = rejection_matrix(rejected, n, labels)
-        if labels.Y.nnz and (matrix != labels.Y).nnz == 0:
-            raise InvalidInput(
-                "rejected has exactly the labels of the images. Pass the labels that a person "
-                "rejected, or leave it out."
-            )
+    no, yes = (
+        None if decided is None else rejection_matrix(decided, n, labels)
+        for decided in (rejected, accepted)
+    )
+    if no is not None and labels.Y.nnz and (no != labels.Y).nnz == 0:
+        raise InvalidInput(
+            "rejected has exactly the labels of the images. Pass the labels that a person "
+            "rejected, or leave it out."
+        )
     has_names = labels.vocabulary is not None or labels.names is not None
     return Problem(
         features,
-        Labels.of(labels.Y, matrix),
+        Labels.of(labels.Y, no, yes),
         groups_to_hold_out(all_groups),
         Naming.of(estimator.prior, labels.classes() if has_names else None),
         estimator.random_state,
         labels,
     )
-
-
-def read_decisions(
-    problem: Problem, accepted: InputLabels | None, complete: np.ndarray | None
-) -> Problem:
-    """Add accepted labels, which count if present, and which images are complete (N,)."""
-    labels, matrix = problem.labels, None
-    if accepted is not None:
-        named = problem.source or NamedLabels(problem.Y)
-        matrix = rejection_matrix(accepted, problem.X.shape[0], named)
-    return replace(problem, labels=Labels.of(problem.Y, labels.rejected, matrix, complete))
 
 
 def find_groups(features: Array, groups: Array | None, n_folds: int) -> np.ndarray:

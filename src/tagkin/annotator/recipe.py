@@ -10,7 +10,9 @@ from tagkin.transfer import KinReadout, NeighborTransfer
 
 __all__ = ["Recipe", "check_settings", "usual_recipe"]
 
-_REGULARIZATION = 1.5  # κ of the default space
+# κ of the default space. From 1 to 2, MAP differs by .3 at most (100 to 12,000 images of COCO,
+# Flickr8k and photos/); smaller values cost more with noisy features, and an audit finds less.
+_REGULARIZATION = 2.0
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,6 @@ def grid_search(
     measure: str | Measure = "MAP",
     cv: int | Splits = 3,
     groups: Array | None = None,
-    rejected: Array | None = None,
     refit_space: bool = True,
     random_state: int | None = 0,
     progress: bool | Progress = True,
@@ -103,8 +102,6 @@ def grid_search(
         The group of each image, such as a burst or a day; `find_groups` finds near-duplicates.
         Images of a group are held out together, and methods that learn from neighbours do not
         count them as each other's neighbours.
-    rejected : array or sparse matrix of shape (N, D), optional
-        Above 0 if a person rejected a label for an image, for methods that accept rejections.
     refit_space : bool, default True
         Learn the space of each fold from its known images. Otherwise, as in the paper, fit it once
         on all images. It then knows the held-out labels, so scores are too high, and the best
@@ -132,7 +129,7 @@ def grid_search(
     >>> found.parameters
     {'n_neighbors': 30}
     """
-    images = check_inputs(X, Y, groups, rejected)
+    images = check_inputs(X, Y, groups)
     score = find_measure(measure)
     settings = _settings(estimator, grid)
     folds = make_folds(len(images.X), images.Y, cv, images.groups, random_state)

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from tagkin.arrays import Array, check_features, check_groups, check_label_matrix
-from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.folds import Splits, make_folds
 from tagkin.model_selection.measures import Measure, find_measure
@@ -118,14 +117,9 @@ def held_out_scores(
     return scores
 
 
-def check_inputs(X: Array, Y: Array, groups: Array | None, rejected: Array | None = None) -> Images:
+def check_inputs(X: Array, Y: Array, groups: Array | None) -> Images:
     """Check features (N×d), labels (N×D) and groups (N,) of the same images, at least two."""
     features = check_features(X, min_rows=2)
     n = features.shape[0]
     labels = check_label_matrix(Y, n)
-    return Images(
-        features,
-        labels,
-        None if groups is None else check_groups(groups, n),
-        None if rejected is None else as_labels(rejected, n),
-    )
+    return Images(features, labels, None if groups is None else check_groups(groups, n))

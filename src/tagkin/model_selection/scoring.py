@@ -50,8 +50,6 @@ class Images(NamedTuple):
     groups: np.ndarray | None = None
     """The group of each image (N,). Methods that learn from neighbours of known images ignore
     neighbours in the image's own group."""
-    rejected: Array | None = None
-    """Labels (N×D) that a person rejected."""
 
     def take(self, rows: np.ndarray) -> Images:
         """Return some of the images."""
@@ -59,15 +57,12 @@ class Images(NamedTuple):
         return Images(*parts)
 
     def fit(self, estimator: BaseEstimator) -> BaseEstimator:
-        """Fit an estimator, with groups and rejections if it, or a pipeline's last step, can."""
+        """Fit an estimator, with groups if it, or a pipeline's last step, can."""
         last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
+        if self.groups is None or not has_fit_parameter(last, "groups"):
+            return estimator.fit(self.X, self.Y)
         prefix = f"{estimator.steps[-1][0]}__" if last is not estimator else ""
-        parameters = {
-            prefix + name: value
-            for name, value in (("groups", self.groups), ("rejected", self.rejected))
-            if value is not None and has_fit_parameter(last, name)
-        }
-        return estimator.fit(self.X, self.Y, **parameters)
+        return estimator.fit(self.X, self.Y, **{f"{prefix}groups": self.groups})
 
 
 def score_settings(
