@@ -127,6 +127,25 @@ PINCH = """() => {
 }"""
 
 
+def test_dots_part_and_keep_their_size(page: Any) -> None:
+    dots = page.locator("#map .dot")
+    first, second = dots.nth(N // 2 - 1), dots.nth(N // 2)
+
+    def distance() -> float:
+        return second.bounding_box()["x"] - first.bounding_box()["x"]
+
+    width, before = box_of(page)[2], distance()
+    for _ in range(3):
+        page.locator("[data-zoom='2']").click()
+    assert distance() == pytest.approx(8 * before, abs=1)
+    assert distance() < width
+    page.locator("#map .dot:not(.large)").first.wait_for(state="attached")
+    sizes = dots.evaluate_all(
+        "(dots) => dots.filter((dot) => !dot.matches('.large')).map((dot) => dot.offsetWidth)"
+    )
+    assert set(sizes) == {16}
+
+
 def test_two_fingers_zoom(page: Any) -> None:
     page.locator("#map .dot").first.wait_for()
     page.evaluate(PINCH)
