@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from .served import Served, put_map, serve
@@ -115,6 +116,25 @@ def test_a_drag_moves_the_map(page: Any, window: Window) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
 
 
+# The places of the middles of all dots, and the sizes of those that are no photographs.
+DOTS = """(dots) => [
+  dots.map((dot) => dot.getBoundingClientRect()).map(({ left, right }) => (left + right) / 2),
+  dots.filter((dot) => !dot.matches(".large")).map((dot) => dot.offsetWidth),
+]"""
+
+
+def test_dots_part_and_keep_their_size(page: Any) -> None:
+    dots = page.locator("#map .dot")
+    before, sizes = dots.evaluate_all(DOTS)
+    assert set(sizes) == {16}
+    for _ in range(3):
+        page.locator("[data-zoom='2']").click()
+    page.locator("#map .dot:not(.large)").first.wait_for(state="attached")
+    after, sizes = dots.evaluate_all(DOTS)
+    assert np.diff(after) == pytest.approx(8 * np.diff(before), abs=1)
+    assert set(sizes) <= {16}
+
+
 # Two fingers that part, as shares of the width of the map.
 PINCH = """() => {
   const plane = document.querySelector("#map .plane");
@@ -125,25 +145,6 @@ PINCH = """() => {
   const steps = { pointerdown: [0.45, 0.55], pointermove: [0.4, 0.6], pointerup: [0.4, 0.6] };
   for (const [kind, places] of Object.entries(steps)) places.forEach((x, i) => fire(kind, i, x));
 }"""
-
-
-def test_dots_part_and_keep_their_size(page: Any) -> None:
-    dots = page.locator("#map .dot")
-    first, second = dots.nth(N // 2 - 1), dots.nth(N // 2)
-
-    def distance() -> float:
-        return second.bounding_box()["x"] - first.bounding_box()["x"]
-
-    width, before = box_of(page)[2], distance()
-    for _ in range(3):
-        page.locator("[data-zoom='2']").click()
-    assert distance() == pytest.approx(8 * before, abs=1)
-    assert distance() < width
-    page.locator("#map .dot:not(.large)").first.wait_for(state="attached")
-    sizes = dots.evaluate_all(
-        "(dots) => dots.filter((dot) => !dot.matches('.large')).map((dot) => dot.offsetWidth)"
-    )
-    assert set(sizes) == {16}
 
 
 def test_two_fingers_zoom(page: Any) -> None:
