@@ -185,8 +185,8 @@ class Writes(Part):
     def pending_removals(self, filters: Filters, *, embed: bool) -> tuple[list[ToWrite], set[str]]:
         """Return rejected tags that sidecars have, by photograph.
 
-        With `embed`, tags inside photographs as well. A tag that somebody added after it was rejected,
-        or after it was removed, stays, unless it was rejected again.
+        With `embed`, tags inside photographs as well. A tag that somebody added after it was
+        rejected, or after it was removed, stays, unless it was rejected again.
 
         Also return files that have rejected tags and are never changed: the tag file of the
         collection, and RAW files other than DNG.

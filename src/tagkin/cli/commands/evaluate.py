@@ -64,8 +64,8 @@ def evaluate(
     current folder's collection. Parts of the tagged photographs are held out in turn.
 
     Means over photographs say what to expect of suggestions. Means over tags are the paper's; a tag
-    that is never suggested adds 0 to them. The baseline is visual neighbours: the photographs nearest
-    in visual feature space. --csv writes metrics per tag.
+    that is never suggested adds 0 to them. The baseline is visual neighbours: the photographs
+    nearest in visual feature space. --csv writes metrics per tag.
 
     Examples
     --------
