@@ -16,7 +16,8 @@
 
 Results go to build/results and the report to build/report (see --results, --report). Stored
 results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
-from the folder TAGKIN_DATA, or from ../shared/data.
+from the folder TAGKIN_DATA, or from ../shared/data. Each page of docs/results names the commands
+of its other measurements, such as `python -m experiments.trust`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
             *("ablation", "confidence", "audit", "loop", "words", "backbones"),
         ],
     )
-    parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
+    parser.add_argument("config", nargs="*", help="name or path of a config, or part of `confidence`; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
     parser.add_argument("--quick", action="store_true", help="small collections (loop)")
