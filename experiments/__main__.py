@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
             *("ablation", "confidence", "audit", "loop", "words", "backbones"),
         ],
     )
-    parser.add_argument("config", nargs="*", help="name or path of a config, or part of `confidence`; default: all")
+    parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
     parser.add_argument("--quick", action="store_true", help="small collections (loop)")
