@@ -53,7 +53,7 @@ class Annotator(HasParameters):
     backbone : str, default "efficientnet-lite0-whole"
         Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
     space : SemanticSpace, optional
-        Space to use instead of the default.
+        Default: ``SemanticSpace(2.0)``. A space of your own has κ = 0.5 unless you pass another.
     method : method by neighbours, optional
         Method of `tagkin.transfer` with evidence. Default: `KinReadout`.
     random_state : int or None, default 0
