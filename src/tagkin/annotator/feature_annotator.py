@@ -374,7 +374,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return the images that support each label, and their shares of the evidence.
 
         The `shares` of all images, the share of the `readout` and that of the label's name, which
-        is the rest, add up to 1. Those of a method of `tagkin.transfer` add up to the score instead.
+        is the rest, add up to 1. Those of a method of `tagkin.transfer` add up to the score.
 
         Parameters
         ----------
@@ -386,7 +386,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         Returns
         -------
-        evidence : for each image, one `tagkin.transfer.Evidence` per label
+        evidence : for each image, one tagkin.transfer.Evidence per label
         """
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)

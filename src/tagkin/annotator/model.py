@@ -108,6 +108,12 @@ class Model:
 
     def embed(self, X: Array) -> Array:
         """Return embeddings (n×m) of features (n×d)."""
+        found, learned = X.shape[1], self.space.landmarks.points.shape[1]
+        if found != learned:
+            raise InvalidInput(
+                f"The model learned from {learned:,} features of each image; found {found:,}. Read "
+                "all images with the same backbone."
+            )
         return self.space.transform(X)
 
     def components(

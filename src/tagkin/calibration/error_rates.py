@@ -139,7 +139,7 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     """Learn from held-out log-odds Z (n×D), finite, and labels Y (n×D, dense or sparse).
 
     The log-odds come from models that have not seen the image, but were fitted to labels with the
-    same errors. Slopes and intercepts are shrunk as in `fit_calibration`. Expectation maximisation
+    same errors. Slopes and intercepts of all labels share a normal prior. Expectation maximisation
     maximises the likelihood of the present labels. Each label's rates are shrunk towards
     expectations from all labels. These are that the same share of each label is missing, and that
     wrong labels fall on labels in proportion to their frequency. If labels with many images clearly

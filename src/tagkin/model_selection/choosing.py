@@ -85,7 +85,7 @@ def grid_search(
 
     Parameters
     ----------
-    estimator : a method of `tagkin.transfer`, or a pipeline that ends in one
+    estimator : a method of tagkin.transfer, or a pipeline that ends in one
     X : array of shape (N, d)
         Features. Put a space into the pipeline: embeddings in a space that was fitted on these
         images already know their labels, and all scores would be too high.

@@ -55,7 +55,7 @@ class TagProp(NeighborTransfer):
         on few images can be reversed.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of `tagkin.neighbors`, optional
+    index : index of tagkin.neighbors, optional
         Index to search instead of the exact search.
 
     Attributes

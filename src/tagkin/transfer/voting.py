@@ -31,7 +31,7 @@ class NeighborVoting(NeighborTransfer):
         K; all images if there are fewer.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of `tagkin.neighbors`, optional
+    index : index of tagkin.neighbors, optional
         Index to search instead of the exact search, such as ``FaissNeighbors("HNSW32")``. It has
         its own metric.
     weighted : bool, default False
@@ -105,7 +105,7 @@ class TagRelevance(NeighborVoting):
         K; fewer if there are fewer images or users.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of `tagkin.neighbors`, optional
+    index : index of tagkin.neighbors, optional
         Index to search instead of the exact search.
     weighted : bool, default False
         Add up the entries of y instead of counting labels.
