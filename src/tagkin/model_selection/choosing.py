@@ -129,7 +129,7 @@ def grid_search(
     >>> found.parameters
     {'n_neighbors': 30}
     """
-    images = check_inputs(X, Y, groups)
+    images = check_inputs(estimator, X, Y, groups)
     score = find_measure(measure)
     settings = _settings(estimator, grid)
     folds = make_folds(len(images.X), images.Y, cv, images.groups, random_state)
