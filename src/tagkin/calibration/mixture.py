@@ -22,7 +22,7 @@ __all__ = ["MIXING", "Columns", "Mixing", "Mixture", "fit_mixture", "share_logit
 class Mixing:
     """Numbers of the mixture, chosen on draws of COCO, Flickr8k and photos (20 to 1,500 images).
 
-    If the weights of a label are the common ones, .2 MAP and .6 MiAP are lost from 400 images on.
+    If the weights of a label are the common ones, .2 MAP and .4 MiAP are lost from 400 images on.
     """
 
     start: tuple[float, float] = (1 / 3, 1.0)
@@ -125,11 +125,6 @@ class Mixture:
         others = np.setdiff1d(np.arange(len(levels)), columns)
         wide = self.extend(centers[others], levels[others])
         return take(wide, "D", positions_among(columns, len(levels)))
-
-    def describe(self) -> list[str]:
-        """Return a sentence that says how much each score counts."""
-        weights = ", ".join(f"{weight:.2g}" for weight in self.common)
-        return [f"Common weights of the scores of a label: {weights}."]
 
 
 class Columns(NamedTuple):
