@@ -34,7 +34,7 @@ def test_features_that_show_the_labels_are_ahead_of_those_that_hardly_do():
 def test_a_row_for_any_backbone_and_folder(tmp_path, capsys):
     pytest.importorskip("tokenizers")
     encoder = write_joint_encoder(tmp_path / "encoder") / "image.onnx"
-    write_colors(tmp_path / "photos")
+    write_colors(tmp_path / "photos", spread=120)  # no two are nearly the same picture
     folders = ["--folder", str(tmp_path / "photos"), "--results", str(tmp_path / "results")]
     main(["backbones", "--backbone", str(encoder), *folders])
     output = capsys.readouterr().out

@@ -159,7 +159,7 @@ def _model(nodes, inputs, outputs, floats, constants):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def write_colors(folder: Path, n: int = 24) -> dict[str, str]:
+def write_colors(folder: Path, n: int = 24, spread: int = 40) -> dict[str, str]:
     """n plain photographs, whose names tell their number, with their colours as tags."""
     from PIL import Image
 
@@ -167,7 +167,7 @@ def write_colors(folder: Path, n: int = 24) -> dict[str, str]:
     rng = np.random.default_rng(0)
     colors, rows = {}, []
     for i in range(n):
-        pixels = np.full((SIZE, SIZE, 3), 30, np.uint8) + rng.integers(0, 40, 3, dtype=np.uint8)
+        pixels = np.full((SIZE, SIZE, 3), 30, np.uint8) + rng.integers(0, spread, 3, dtype=np.uint8)
         pixels[..., i % 3] = 240
         name = f"{i:02}.png"
         Image.fromarray(pixels).save(folder / name)
