@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.extending import typical_scores
-from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, hold_out
+from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, fit_and_hold_out
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
@@ -64,11 +64,13 @@ def learn(
         # Split the images into folds; if memory is short, only a part of them has scores.
         part = choose_part(images) if part is None else part
 
-        # Score each fold by a model of the others, and learn confidences from these scores.
+        # Fit the space and the method on all complete images, and beside it score each fold by a
+        # model of the others. Learn confidences from these scores.
         fold_done = Counted(progress, "Learning", len(part.folds) + 1)
         recipe = limit_recipe(recipe, part)
         models = FoldModels(images, part, recipe)
-        scores = hold_out(part, models.score_fold, fold_done)
+        (space, method), scores = fit_and_hold_out(models.fit, part, models.score_fold, fold_done)
+        assert space is not None  # every recipe to learn by has one
         held_out = calibrate_held_out(images, part, scores)
         calibrated = held_out.calibrated
 
@@ -77,9 +79,7 @@ def learn(
         logits = audit_logits(held_out, part.labels(Y))
         errors, judged = judge_labels(logits, part.truth(Y), scored_groups)
 
-        # Fit the space and the method on all complete images.
-        space, method = models.fit()
-        assert space is not None  # every recipe to learn by has one
+        # Keep what new images and the audit need.
         source = images.source or NamedLabels(Y)
         model = Model(
             space.space_,
