@@ -57,15 +57,15 @@ def test_nobody_speaks_for_himself():
 
 def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     evidence = Evidence(
-        0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3]), 0
+        0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3]), 0, 0.0
     )
     support = top_support(evidence, 2)
     assert support == (Support(2, 0.5), Support(0, 0.25))
     assert top_support(evidence, 1, part=0.2) == (Support(2, 0.1),)  # the rest is not the kin's
     # below chance: the parts of a negative score are parts all the same
-    below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0)
+    below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0, 0.0)
     assert top_support(below, 2) == support
-    nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0)
+    nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0, 0.0)
     assert top_support(nobody, 3) == ()
 
 

@@ -51,8 +51,6 @@ class Linking:
     .82. With .2 and without names, too little is said between 50 and 90 %, .05 on Flickr8k."""
     shrink_pull: float = 100.0
     """Pull of γ to this, about the information of some hundred likely pairs."""
-    most_shrink: float = 0.9
-    """Largest γ, so probabilities rank like z."""
     prior_pairs: float = 10.0
     """Pairs that the probability counts for at a cut. With none, nothing is suggested with 20
     images. With 20 pairs, an asked .8 reached .61 for words of captions with 20 images, and .70
@@ -213,7 +211,8 @@ def fit_shrink(tally: Tally) -> float:
         surprise = tally.count * np.logaddexp(0, log_odds) - tally.positives * log_odds
         return float(surprise.sum() + LINKING.shrink_pull / 2 * (shrink - LINKING.shrink) ** 2)
 
-    return float(minimize_scalar(loss, bounds=(0, LINKING.most_shrink), method="bounded").x)
+    # below 1, probabilities rank like z
+    return float(minimize_scalar(loss, bounds=(0, 1), method="bounded").x)
 
 
 def fit_cuts(tally: Tally, shrink: float) -> Cuts:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import expit, row_blocks
+from tagkin.arrays.blocks import cached_rows
 from tagkin.arrays.labels import positions_among
 from tagkin.records.forms import storable, take
 from tagkin.records.rules import Floats
@@ -34,29 +35,24 @@ class Mixing:
     cost .8 and .4 more, and right names gain .3 more with 8 images and the same with 20."""
     start_pull: float = 30.0
     """Pull of the common weights to these, about the information of some hundred pairs. With 300,
-    MAP of 20 images was 3 lower, and above 100 images nothing changed."""
+    MAP of 20 images was 3 lower, and above 100 images nothing changed. Also the pull of a label's
+    weight of its name, or of a single score, to the common one."""
     loose_pull: float = 3.0
     """Pull of the common weight of names to that, and of a single score of any scale, of which
     nothing is known before. With 10 and a start of .1, right names gain 2 MAP less with 8
     images."""
     pull: float = 90.0
     """Pull of a label's weights to the common ones. With 30, MAP changes by .05."""
-    name_pull: float = 30.0
-    """The same for the weight of its name, and for a single score."""
     intercept_pull: float = 5.0
     """The same for its intercept. With 100, MiAP is .3 lower."""
     least: float = 0.02
     """Least weight, as a share of the common weight: a label's images keep their order."""
     most_pairs: int = 2**22
     """Pairs of images and labels that the common weights are fitted to, at most."""
-    most_images: int = 20_000
-    """Images that the weights of each label are fitted to, at most."""
     moved: float = 1e-3
     """A smaller step ends the iteration."""
     least_left: float = 0.2
     """Least share of an image's curvature that the others must hold."""
-    cached: int = 2**17
-    """Numbers of a block of labels that fit in a core's cache."""
 
 
 MIXING = Mixing()
@@ -202,14 +198,13 @@ def fit_mixture(
     prior = np.tile(common, (n_labels, 1))
     prior[:, -1] += levels
     theta, log_odds = prior.copy(), np.empty((n, n_labels), dtype=np.float32)
-    sample = slice(None, None, max(1, -(-n // MIXING.most_images)))
     for labels in _label_blocks(n_labels, n * (len(pull) + 2)):
         x, weights = columns.block(labels), positive_weights[labels, None]
         present = by_label[:, labels].toarray().T > 0
         learned = judged[labels]
         inverse = np.zeros((len(x), len(pull), len(pull)))
         if learned.any():
-            some = _Pairs(x[learned][..., sample], present[learned][:, sample], weights[learned])
+            some = _Pairs(x[learned], present[learned], weights[learned])
             start = prior[labels][learned]
             fitted, hessian = minimize(start, partial(some.penalized, start, pull), low)
             theta[np.arange(n_labels)[labels][learned]] = fitted
@@ -332,5 +327,5 @@ def _leave_one_out(
 
 
 def _label_blocks(n_labels: int, numbers_per_label: int) -> list[slice]:
-    step = max(1, MIXING.cached // max(1, numbers_per_label))
+    step = cached_rows(4 * numbers_per_label)
     return [slice(start, min(start + step, n_labels)) for start in range(0, n_labels, step)]

@@ -24,7 +24,6 @@ Linear = tuple[np.ndarray, np.ndarray]
 
 _PARTS = 3  # each is held out in turn
 _MOST = 2**25  # held-out scores; if there are more, only a sample of the images is used
-_LEAST_SLOPE = 1e-3  # slope; above 0, so a label's images keep their order
 _START_PULL = np.array([0.01, 1e6])  # of the common slope to 1, and of a common intercept to 0
 _PULL = np.array([1.0, 0.1])  # of a label's slope and intercept to the common ones
 
@@ -90,5 +89,5 @@ def _fit_log_odds(
     columns = Columns([held_out], np.zeros((d, 1)), one, one, _START_PULL, _PULL, one > 0)
     mixture, _ = fit_mixture(columns, present, share_logits(present), np.ones(d), judged)
     offset = np.where(judged, mixture.intercepts, share_logits(labels))
-    slope = np.maximum(mixture.weights[:, 0], _LEAST_SLOPE) / spread
+    slope = mixture.weights[:, 0] / spread
     return slope, offset - slope * mean

@@ -49,7 +49,7 @@ class Evidence:
     """Distance of each neighbour."""
     name: str | int
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
-    readout: float = 0.0
+    readout: float
     """Share of the read-out; 0 for methods without a read-out."""
 
     def with_score(self, score: float) -> Evidence:
@@ -86,6 +86,7 @@ def supporting_neighbors(
             shares[order],
             neighbors.distances[carriers],
             names[t],
+            readout=0.0,
         )
 
 
