@@ -19,14 +19,14 @@ ALL = np.ones((2, 3), bool)
 
 
 def test_the_surest_come_first_and_ties_keep_their_order():
-    assert Rule(threshold=0.15).select_labels(P, ALL) == [[0, 2, 1], [0, 1]]
-    assert Rule(n=1).select_labels(P, ALL) == [[0], [0]]
-    assert Rule(n=2, threshold=0.55).select_labels(P, ALL) == [[0, 2], []]
+    assert Rule(None, 0.15).select_labels(P, ALL) == [[0, 2, 1], [0, 1]]
+    assert Rule(1, 0.0).select_labels(P, ALL) == [[0], [0]]
+    assert Rule(2, 0.55).select_labels(P, ALL) == [[0, 2], []]
 
 
 def test_only_tags_that_are_free_are_suggested():
     free = np.array([[0, 1, 1], [1, 0, 1]], bool)
-    assert Rule(n=2).select_labels(P, free) == [[2, 1], [0, 2]]
+    assert Rule(2, 0.0).select_labels(P, free) == [[2, 1], [0, 2]]
 
 
 def test_tags_that_some_neighbour_carries_are_supported():
@@ -73,6 +73,6 @@ def test_offered_labels_stay_while_they_are_likely():
     offered = np.array([[0, 1, 1], [1, 1, 1]], bool)
     P = np.array([[0.9, 0.02, 0.009], [0.04, 0.3, 0.2]])
     allowed = np.array([[1, 0, 1], [1, 1, 0]], bool)
-    rule = Rule(n=1, threshold=0.05)
+    rule = Rule(1, 0.05)
     assert rule.select_labels(P, allowed) == [[0], [1]]
     assert rule.select_labels(P, allowed, offered) == [[0, 1], [1, 2, 0]]

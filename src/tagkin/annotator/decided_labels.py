@@ -9,10 +9,9 @@ from tagkin.annotator.problem import Part, Problem
 from tagkin.arrays import row_blocks
 from tagkin.arrays.blocks import evenly_spaced
 from tagkin.calibration import UnannotatedLabels, fit_unannotated_labels
+from tagkin.calibration.mixture import MOST_SCORES
 
 __all__ = ["fit_decisions", "refit_decisions"]
-
-_MOST_SCORES = 2**25  # scores of decided images, unless the held-out images have more
 
 
 def fit_decisions(
@@ -40,7 +39,7 @@ def fit_decisions(
     complete = np.ones(len(problem.X), bool) if problem.complete is None else problem.complete
     yes, no = labels.accepted[:, part.columns], labels.rejected[:, part.columns]
     is_decided = np.diff(yes.indptr) + np.diff(no.indptr) > 0
-    most, scored = max(n, _MOST_SCORES // n_labels), np.flatnonzero(complete)[part.rows]
+    most, scored = max(n, MOST_SCORES // n_labels), np.flatnonzero(complete)[part.rows]
     places = evenly_spaced(np.flatnonzero(is_decided[scored]), most)
     others = evenly_spaced(np.flatnonzero(is_decided & ~complete), most)
     parts = [scores[places]]
