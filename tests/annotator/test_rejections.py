@@ -13,7 +13,7 @@ from tagkin import (
     NeighborVoting,
     Vocabulary,
 )
-from tagkin.annotator.decided_labels import fit_decisions
+from tagkin.annotator.learning import fit_decisions
 from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.calibration import fit_unannotated_labels
