@@ -26,7 +26,7 @@ from tagkin.annotator.problem import SIZES, Labels
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.arrays import Array, expit, to_numpy
 from tagkin.arrays.labels import as_labels, check_complete, check_names, widen
-from tagkin.calibration import Calibration, frequency_levels
+from tagkin.calibration import Calibration
 from tagkin.calibration.calibration import FARTHEST
 from tagkin.calibration.mixture import share_logits
 from tagkin.errors import InvalidInput
@@ -150,6 +150,8 @@ def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Cal
     images, new labels had a calibration error of .010; without this level, .027 (Flickr8k, 400
     images before).
     """
+    from tagkin.calibration import frequency_levels  # only new labels need it
+
     calibrator, Y = model.calibrator, model.method.labels
     n_old, n = calibrator.n_labels, Y.shape[0]
     if Y.shape[1] == n_old:
