@@ -128,7 +128,7 @@ def main(folder: str = "") -> None:
         print("Learning ...")
         catalogue.model.refit(progress=step)
         annotator, _ = catalogue.model.load()
-        collection = read_collection([root], root / "metadata.jsonl" if truth else None)
+        collection = read_collection([root])
         print(f"  Learned from {collection.n_tagged:,} of {len(collection):,} photographs.")
         show_quality(measure(annotator, collection, truth, step))
         show_suggestions(annotator, collection, truth)

@@ -16,7 +16,8 @@
 
 Results go to build/results and the report to build/report (see --results, --report). Stored
 results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
-from the folder TAGKIN_DATA, or from ../shared/data.
+from the folder TAGKIN_DATA, or from ../shared/data. Each page of docs/results names the commands
+of its other measurements, such as `python -m experiments.trust`.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
     )
     X, new = (np.asarray(task.X[r], dtype=np.float32) for r in (rows, test))
     naming = Naming.of(task.prior, np.array([task.labels[t] for t in tags]))
-    problem = Problem(X, Labels.of(Y), groups_to_hold_out(find_groups(X, None, 3)), naming=naming)
+    problem = Problem(X, Labels.of(Y), groups_to_hold_out(find_groups(X, None)), naming=naming)
     part = Part.whole(problem)
     by_name = () if naming is None else (score_names(task.prior, new, naming.table),)
 

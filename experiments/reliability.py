@@ -41,8 +41,8 @@ def reliability_rows(
 
     All images of the problem are shuffled again for each draw, near-duplicates together: some to
     learn from, others to ask about, and a quarter of the labels to come later. These are left out
-    of the fit on one half of the images; the other half is added with all labels. With a `space`
-    of one's own, no κ is searched for.
+    of the fit on one half of the images; the other half is added with all labels. Default `space`:
+    the annotator's.
     """
     pool = sample(len(problem.known) + len(problem.new), MOST_IMAGES, seed=0)
     X = np.concatenate([problem.known, problem.new])[pool]

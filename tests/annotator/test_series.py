@@ -86,6 +86,16 @@ def test_versions_of_one_photograph_are_a_series():
     np.testing.assert_array_equal(series, [0, 0, 0, *range(1, 18)])
 
 
+def test_a_series_larger_than_a_fold_stays_whole(tmp_path):
+    files = [
+        str(photograph(tmp_path / f"{i}.jpg", f"2024:01:31 {9 + i // 8:02}:00:{i % 8:02}"))
+        for i in range(48)
+    ]
+    np.testing.assert_array_equal(find_series(files, unlike(48)), np.arange(48) // 8)
+    X = unlike(48)[np.arange(48) // 8 * 8] + 0.001 * unlike(48, seed=1)
+    np.testing.assert_array_equal(find_groups(X, None), np.arange(48) // 8)
+
+
 @pytest.mark.parametrize("n_folds", [2, 5])
 def test_a_series_of_everything_leaves_usable_folds(tmp_path, n_folds):
     same = [str(photograph(tmp_path / f"{i}.jpg", "2024:01:31 12:00:00")) for i in range(40)]
@@ -148,7 +158,7 @@ def test_images_that_come_later_are_groups_of_their_own(tmp_path):
 
 def test_groups_that_are_given_are_taken():
     X = unlike(30)
-    np.testing.assert_array_equal(find_groups(X, list("ab" * 15), 3), [0, 1] * 15)
+    np.testing.assert_array_equal(find_groups(X, list("ab" * 15)), [0, 1] * 15)
 
 
 @pytest.mark.parametrize("n_groups", [2, 4])

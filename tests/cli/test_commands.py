@@ -106,7 +106,7 @@ def test_evaluate_by_cross_validation(run, world, tmp_path):
         assert name in quality["semantic"]
     assert quality["semantic"]["photograph_precision"] == 0.4, "all five tags, two of them right"
     assert sum(bin_["pairs"] for bin_ in quality["reliability"]) == 42 * 5
-    assert "5-fold cross-validation on 42 tagged photographs" in quality["how"]
+    assert "10-fold cross-validation on 42 tagged photographs" in quality["how"]
     assert quality["semantic"]["MAP"] > 0.8
     assert set(quality["visual"]) == set(quality["semantic"])
     assert [point["wanted"] for point in quality["reached"]] == [0.5, 0.7, 0.8, 0.9]

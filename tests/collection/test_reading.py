@@ -92,10 +92,11 @@ def test_names_as_other_systems_write_them_are_found(folder, tmp_path):
 def test_tags_of_a_file_come_before_the_keywords_in_photographs(folder):
     path = jsonl(folder / "metadata.jsonl", [("a.jpg", ["x"]), ("b.png", ["y"]), ("gone.jpg", [])])
     (folder / "a.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li><rdf:li>x</rdf:li>"))
-    collection = read_collection([folder], path)
-    assert by_name(collection) == {"a.jpg": ["x", "sea"], "b.png": ["y"], "c.jpg": []}
-    assert collection.absent == ["gone.jpg"]
-    collection = read_collection([folder])
+    for tags in (path, None):
+        collection = read_collection([folder], tags)
+        assert by_name(collection) == {"a.jpg": ["x", "sea"], "b.png": ["y"], "c.jpg": []}
+        assert collection.absent == ["gone.jpg"]
+    collection = read_collection([folder], "embedded")
     assert by_name(collection) == {"a.jpg": ["sea", "x"], "b.png": [], "c.jpg": []}
     assert collection.absent == []
 
@@ -115,7 +116,17 @@ def test_a_file_without_tags_is_an_error(content, folder):
     (folder / "metadata.csv").write_text(content)
     with pytest.raises(InvalidInput, match=r"metadata\.csv"):
         read_collection([folder], folder / "metadata.csv")
-    assert len(read_collection([folder])) == 3
+    with pytest.raises(InvalidInput, match=r"metadata\.csv"):
+        read_collection([folder])
+    assert len(read_collection([folder], "embedded")) == 3
+
+
+def test_of_two_files_with_tags_one_must_be_named(folder):
+    (folder / "metadata.csv").write_text("file_name,tags\na.jpg,x\n")
+    jsonl(folder / "metadata.jsonl", [("a.jpg", ["y"])])
+    with pytest.raises(InvalidInput, match=r'several tag files.* tags="embedded"'):
+        read_collection([folder])
+    assert by_name(read_collection([folder], folder / "metadata.csv"))["a.jpg"] == ["x"]
 
 
 def test_without_a_file_the_photographs_own_keywords_are_read(folder):

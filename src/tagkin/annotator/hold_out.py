@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -131,16 +132,17 @@ def fit_and_hold_out(
     # in parallel if memory holds the models of all folds
     n = sum(map(len, part.folds[0]))
     results = run_tasks(tasks) if n <= SIZES.huge else (task() for task in tasks)
-    fitted: Fitted = next(results)
     scores: tuple[np.ndarray, ...] = ()
-    for fold, of_fold in zip(part.folds, results, strict=True):
-        if not scores:
-            shape = len(part.rows), len(part.columns)
-            scores = tuple(np.empty(shape, dtype=np.float32) for _ in of_fold)
-        rows = np.searchsorted(part.rows, fold.held_out)
-        for whole, some in zip(scores, of_fold, strict=True):
-            whole[rows] = some
-        fold_done()
+    with closing(results):  # an interrupted fit gives the threads back at once
+        fitted: Fitted = next(results)
+        for fold, of_fold in zip(part.folds, results, strict=True):
+            if not scores:
+                shape = len(part.rows), len(part.columns)
+                scores = tuple(np.empty(shape, dtype=np.float32) for _ in of_fold)
+            rows = np.searchsorted(part.rows, fold.held_out)
+            for whole, some in zip(scores, of_fold, strict=True):
+                whole[rows] = some
+            fold_done()
     return fitted, scores
 
 

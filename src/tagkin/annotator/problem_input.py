@@ -10,7 +10,7 @@ from tagkin.annotator.label_input import Labels as InputLabels
 from tagkin.annotator.label_input import NamedLabels, read_labels, rejection_matrix
 from tagkin.annotator.model import count_grouped
 from tagkin.annotator.naming import Naming
-from tagkin.annotator.problem import Labels, Problem, check_enough, n_folds
+from tagkin.annotator.problem import Labels, Problem, check_enough
 from tagkin.arrays import Array, check_features, check_groups
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
@@ -56,7 +56,7 @@ def read_problem(
     features = check_features(X, min_rows=2)
     n, vocabulary = features.shape[0], estimator.vocabulary
     labels = read_labels(y, n, Vocabulary() if vocabulary is None else vocabulary.unfitted())
-    all_groups = find_groups(features, groups, n_folds(n))
+    all_groups = find_groups(features, groups)
     no, yes = (
         None if decided is None else rejection_matrix(decided, n, labels)
         for decided in (rejected, accepted)
@@ -77,13 +77,13 @@ def read_problem(
     )
 
 
-def find_groups(features: Array, groups: Array | None, n_folds: int) -> np.ndarray:
+def find_groups(features: Array, groups: Array | None) -> np.ndarray:
     """Return the groups (N,) that were passed, or near-duplicates among the features (N×d)."""
     if groups is not None:
         return check_groups(groups, features.shape[0])
     from tagkin.model_selection import find_groups as find_near_duplicates  # only learning needs it
 
-    return find_near_duplicates(features, n_folds=max(2, n_folds))
+    return find_near_duplicates(features)
 
 
 def groups_to_hold_out(groups: np.ndarray) -> np.ndarray | None:

@@ -16,7 +16,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from tagkin.annotator.problem import n_folds as count_folds
 from tagkin.arrays import Array
 from tagkin.collection import Capture, read_capture
 from tagkin.model_selection.groups import Links, join_links, link_alike, link_copies
@@ -52,7 +51,7 @@ _NUMBER = re.compile(r"(.*?)(\d{3,})\D*\d{0,2}\D*$", re.DOTALL)
 def find_series(
     files: Sequence[str],
     features: Array,
-    n_folds: int | None = None,
+    n_folds: int = 3,
     *,
     progress: Progress = silent,
 ) -> np.ndarray:
@@ -60,16 +59,17 @@ def find_series(
 
     Two photographs are linked if they were taken together, or if they are nearly the same picture.
     Taken together means that one camera took them within five minutes. If a time is unknown, it
-    means that the numbers in their names are consecutive and they look alike. A series is not
-    larger than a fold: a chain through a whole collection breaks at its weakest links.
+    means that the numbers in their names are consecutive and they look alike. A chain through a
+    whole collection breaks at its weakest links.
 
     Parameters
     ----------
     files : list of N paths
         A missing file has no time of capture, unless its name has one.
     features : array of shape (N, d)
-    n_folds : int, optional
-        Number of folds. Default: as in learning.
+    n_folds : int, default 3
+        A series has at most N / n_folds photographs. With 10, and 6 series of 8 shots each, a
+        series was in two folds, and suggestions at 80 % were right in 34 %.
     """
     progress("Finding series", 0, 1)
     n, captures = len(files), _leave_out_unset_clocks([read_capture(file) for file in files])
@@ -81,8 +81,7 @@ def find_series(
         link_alike(features, first[by_name], second[by_name], TOGETHER.alike),
         link_copies(features),
     ]
-    n_parts = count_folds(n) if n_folds is None else n_folds
-    return join_links(n, links, max_size=max(1, n // n_parts))
+    return join_links(n, links, max_size=max(1, n // n_folds))
 
 
 def find_bursts(captures: Sequence[Capture | None], features: Array) -> np.ndarray:

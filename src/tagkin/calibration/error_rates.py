@@ -137,14 +137,14 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     """Learn from held-out log-odds Z (n×D), finite, and labels Y (n×D, dense or sparse).
 
     The log-odds come from models that have not seen the image, but were fitted to labels with the
-    same errors. Slopes and intercepts are shrunk as in `fit_calibration`. Expectation maximisation
-    maximises the likelihood of the present labels. Each label's rates are shrunk towards
-    expectations from all labels. These are that the same share of each label is missing, and that
-    wrong labels fall on labels in proportion to their frequency. If labels with many images clearly
-    show it, wrong labels fall on all labels equally often instead.
+    same errors. Slopes and intercepts of all labels share a normal prior, which is learned, too.
+    Expectation maximisation maximises the likelihood of the present labels. Each label's rates are
+    shrunk towards expectations from all labels. These are that the same share of each label is
+    missing, and that wrong labels fall on labels in proportion to their frequency. If labels with
+    many images clearly show it, wrong labels fall on all labels equally often instead.
 
     The tails of z matter. Log-odds must keep falling for unsupported labels, because a floor looks
-    like wrong labels. Plateaus of isotonic regression hide errors.
+    like wrong labels, and plateaus hide errors.
 
     Parameters
     ----------

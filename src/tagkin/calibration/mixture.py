@@ -23,7 +23,7 @@ __all__ = ["MIXING", "MOST_SCORES", "Columns", "Mixing", "Mixture", "fit_mixture
 class Mixing:
     """Numbers of the mixture, chosen on draws of COCO, Flickr8k and photos (20 to 1,500 images).
 
-    If the weights of a label are the common ones, .2 MAP and .6 MiAP are lost from 400 images on.
+    If the weights of a label are the common ones, .2 MAP and .4 MiAP are lost from 400 images on.
     """
 
     start: tuple[float, float] = (1 / 3, 1.0)

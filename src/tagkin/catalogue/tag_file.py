@@ -11,13 +11,16 @@ from tagkin.catalogue.database import LISTED, Database, as_list, set_fields
 from tagkin.catalogue.file_reading import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, replace_places
 from tagkin.collection.matching import match_table
-from tagkin.collection.tag_files import locate_tag_file, read_tags
+from tagkin.collection.tag_files import (
+    find_tag_file,
+    locate_tag_file,
+    read_found_tags,
+    read_tags,
+)
 from tagkin.collection.tag_tables import TagTable
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput
 
 __all__ = ["FileTags", "TagFile", "begin_tag_file", "read_tag_file", "store_tag_file"]
-
-_METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ def read_tag_file(
         return None
     if file is None and not former and chosen is None:
         return None
-    table = TagTable([], []) if file is None else _read_table(file, wanted)
+    read = read_tags if wanted.tags else read_found_tags
+    table = TagTable([], []) if file is None else read(file, column=wanted.column)
     tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
     new_settings = {"tag_file": name, "tag_state": state, **set_fields(vars(wanted))}
     return FileTags(name, former, tags, absent, table.synonyms, new_settings)
@@ -120,13 +124,7 @@ def _choose_file(root: Path, tags: str | None) -> Path | None:
         if not file.is_file():
             raise InvalidInput(f"There is no tag file {file}. Name it with --tags.")
         return file
-    files = [root / name for name in _METADATA if (root / name).is_file()]
-    if len(files) > 1:
-        raise InvalidInput(
-            f"Found several tag files: {', '.join(map(str, files))}. Choose one with --tags, or "
-            "read only keywords with --tags embedded."
-        )
-    return files[0] if files else None
+    return find_tag_file([root])
 
 
 def _name_from_root(root: Path, file: Path) -> str:
@@ -139,16 +137,6 @@ def _read_states(file: Path) -> list[int]:
     """Return the states of a tag file, and of the log where a database has its last changes."""
     log = Path(f"{file}-wal")
     return [*read_state(str(file)), *(read_state(str(log)) if log.is_file() else ())]
-
-
-def _read_table(file: Path, wanted: TagFile) -> TagTable:
-    try:
-        return read_tags(file, column=wanted.column)
-    except (InvalidInput, StorageError) as error:
-        if wanted.tags:
-            raise
-        hint = " If it is not a tag file, read only keywords with --tags embedded."
-        raise type(error)(*error.parts, hint) from error
 
 
 def _match_tags(

@@ -62,7 +62,7 @@ class Collection:
 
 def read_collection(
     locations: Iterable[str | os.PathLike[str]],
-    tag_file: str | os.PathLike[str] | None = None,
+    tags: str | os.PathLike[str] | None = None,
     *,
     progress: Progress | None = None,
 ) -> Collection:
@@ -71,8 +71,10 @@ def read_collection(
     Parameters
     ----------
     locations : files and folders
-    tag_file : path, optional
-        More tags, in CSV, JSON Lines or the catalogue of a program; see `read_tags`.
+    tags : path or "embedded", optional
+        A file with more tags, in CSV, JSON Lines or the catalogue of a program; see `read_tags`.
+        Default: a ``metadata.jsonl`` or ``metadata.csv`` in one of the folders, if there is one.
+        "embedded" reads only keywords.
     progress : function of (what, done, all), optional
 
     Notes
@@ -92,13 +94,14 @@ def read_collection(
     raw_of = {str(file): str(developed) for file, developed in raw if developed is not None}
     rows: list[list[str]] = [[] for _ in files]
     absent: list[str] = []
-    if tag_file is not None:
-        # here, because most photographs carry their tags
-        from tagkin.collection.matching import match_table
-        from tagkin.collection.tag_files import read_tags
+    # here, because most photographs carry their tags
+    from tagkin.collection.tag_files import find_tag_file, read_found_tags, read_tags
 
-        path = Path(tag_file)
-        table = read_tags(path)
+    path = find_tag_file(folders) if tags is None else Path(tags)
+    if path is not None and tags != "embedded":
+        from tagkin.collection.matching import match_table
+
+        table = read_found_tags(path) if tags is None else read_tags(path)
         if not len(table):
             raise InvalidInput(f"{path} names no photograph. Add rows to it, or leave it out.")
         matched, absent, unread = match_table(table, path, files, raw_of, folders)

@@ -27,7 +27,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,8 +35,10 @@ from tagkin.collection.levels import merge_tags
 from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, Parameter, StorageError
 
-__all__ = ["guarded_cell", "locate_tag_file", "read_tags"]
+__all__ = ["find_tag_file", "guarded_cell", "locate_tag_file", "read_found_tags", "read_tags"]
 
+_METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
+_EMBEDDED = (" read only keywords with ", Parameter("tags", "embedded"), ".")
 _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
 _ONE_TAG = ("tag", "label")
@@ -62,6 +64,24 @@ class _Row(NamedTuple):
 def locate_tag_file(path: Path) -> Path:
     """Return the database in a library of Apple Photos, which is a folder; else the path itself."""
     return path / "database" / "Photos.sqlite" if path.suffix.lower() == _LIBRARY else path
+
+
+def find_tag_file(folders: Iterable[Path]) -> Path | None:
+    """Return the ``metadata.jsonl`` or ``metadata.csv`` in one of the folders, if there is one."""
+    paths = dict.fromkeys(folder / name for folder in folders for name in _METADATA)
+    files = [path for path in paths if os.path.isfile(path)]  # False also if not permitted
+    if len(files) > 1:
+        found = f"Found several tag files: {', '.join(map(str, files))}. Name the one to use, or"
+        raise InvalidInput(found, *_EMBEDDED)
+    return files[0] if files else None
+
+
+def read_found_tags(path: Path, *, column: str | None = None) -> TagTable:
+    """Read a tag file that nobody named, so it may be something else."""
+    try:
+        return read_tags(path, column=column)
+    except (InvalidInput, StorageError) as error:
+        raise type(error)(*error.parts, " If it is not a tag file,", *_EMBEDDED) from error
 
 
 def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> TagTable:
