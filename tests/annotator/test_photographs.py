@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin import Annotator
 from tagkin.annotator import photograph_reader
-from tagkin.annotator.extending import CurrentTags, update_tags
+from tagkin.annotator.tag_changes import CurrentTags, update_tags
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import FeatureCache
 from tests.features.test_onnx import write as write_encoder

@@ -30,7 +30,8 @@ Using a model:
 - `suggesting`: labels for images
 - `name_suggestions`: tags that no photograph has yet
 - `audit`: labels that seem wrong or missing, by a model or by given probabilities
-- `extending`: more images, and tags that changed, without a new fit
+- `extending`: more images without a new fit
+- `tag_changes`: tags that changed since the fit
 - `quality`: measurements of suggestions
 """
 

@@ -294,7 +294,7 @@ class CollectionModel(Part):
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""
-        from tagkin.annotator.extending import CurrentTags, update_tags
+        from tagkin.annotator.tag_changes import CurrentTags, update_tags
 
         tags_now = [
             CurrentTags(c.file, c.digest, c.known_tags, c.rejected, c.is_complete)
