@@ -114,13 +114,13 @@ def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
         scales.append(_spread(scores.learned[0], centers[-1]))
         start.append(1.0)
         start_pull.append(MIXING.loose_pull)
-        pull.append(MIXING.start_pull)
+        pull.append(MIXING.name_pull)
     if scores.name is not None:
         centers.append(scores.name.mean(axis=0, dtype=np.float64))
         scales.append(_spread(scores.name, centers[-1]))
         start.append(MIXING.name_start)
         start_pull.append(MIXING.loose_pull)
-        pull.append(MIXING.start_pull)
+        pull.append(MIXING.name_pull)
     start_pull.append(MIXING.start_pull)
     pull.append(MIXING.intercept_pull)
     return Columns(

@@ -35,14 +35,15 @@ class Mixing:
     cost .8 and .4 more, and right names gain .3 more with 8 images and the same with 20."""
     start_pull: float = 30.0
     """Pull of the common weights to these, about the information of some hundred pairs. With 300,
-    MAP of 20 images was 3 lower, and above 100 images nothing changed. Also the pull of a label's
-    weight of its name, or of a single score, to the common one."""
+    MAP of 20 images was 3 lower, and above 100 images nothing changed."""
     loose_pull: float = 3.0
     """Pull of the common weight of names to that, and of a single score of any scale, of which
     nothing is known before. With 10 and a start of .1, right names gain 2 MAP less with 8
     images."""
     pull: float = 90.0
     """Pull of a label's weights to the common ones. With 30, MAP changes by .05."""
+    name_pull: float = 30.0
+    """The same for the weight of its name, and for a single score."""
     intercept_pull: float = 5.0
     """The same for its intercept. With 100, MiAP is .3 lower."""
     least: float = 0.02
