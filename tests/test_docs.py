@@ -194,6 +194,15 @@ def test_the_reference_lists_every_public_name():
     obey("the reference lists every public name", differing, "edit docs/reference/index.md")
 
 
+def test_the_reference_selects_names_that_exist():
+    wrong = []
+    for page in (DOCS / "reference").glob("*.md"):
+        for module, members in re.findall(r"^::: (\S+)\n((?: +.*\n)+)", page.read_text(), re.M):
+            names = re.findall(r"^ +- (\w+)$", members, re.M)
+            wrong += [f"{module}.{name}" for name in names if not exists(f"{module}.{name}")]
+    obey("members in the reference exist", wrong, "edit the page in docs/reference")
+
+
 def test_pictures_are_small():
     large = [p.name for p in (DOCS / "images").glob("*.png") if p.stat().st_size > 200_000]
     obey("pictures have at most 200,000 bytes", large, "make them smaller in docs/images")

@@ -1,7 +1,5 @@
 """Every error that tagkin raises on purpose.
 
-::
-
     TagkinError
     ├── InvalidInput      (also ValueError)   data or parameters that cannot be used
     │   ├── NotFound                          a tag, photograph or run is not in the catalogue

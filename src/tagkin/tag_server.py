@@ -50,7 +50,7 @@ class TagServer(Protocol):
         Without `keep`, nothing is stored on this machine.
         """
 
-    def list_series(self) -> list[list[str]]:
+    def list_bursts(self) -> list[list[str]]:
         """Return the photographs that the server shows as one, as of the last listing."""
 
     def read_pixels(self, path: str) -> bytes:

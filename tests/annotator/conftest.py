@@ -8,10 +8,9 @@ import pytest
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace, Vocabulary
 from tagkin.features import Extraction
 
-# With a space of one's own, κ is not searched for: that is most of a fit. For what does not
-# depend on it.
+# Settings for tests that do not depend on them.
 SPACE = SemanticSpace(random_state=0)
-VOTING = NeighborVoting(10)  # nothing of it is to be learned
+VOTING = NeighborVoting(10)
 NAMES = ["beach", "boat", "city", "night", "snow", "sunset"]
 N = 160  # photographs that estimators of features learn from
 
@@ -97,8 +96,5 @@ def label_matrix(synthetic):
 
 @pytest.fixture(scope="session")
 def plain(synthetic, X):
-    """For what depends neither on κ nor on cleaner labels: finding them is most of a fit.
-
-    Tests that change it take a copy.
-    """
+    """An annotator that learned from lists of tags. Tests that change it take a copy."""
     return FeatureAnnotator(SPACE).fit(X[:N], synthetic.tags[:N])

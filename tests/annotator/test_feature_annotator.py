@@ -336,6 +336,8 @@ def test_a_saved_one_suggests_the_same(form, plain, synthetic, X, Y, tmp_path):
     assert_alike(loaded.audit(5), annotator.audit(5))
     assert loaded.describe() == annotator.describe()
     assert loaded.describe()[0].startswith(f"Learned from {N} labelled images and 6 labels.")
+    weights = "score" if form == "matrix" else "votes"
+    assert loaded.describe()[-1].startswith(f"Weights of a label with few images: {weights} ")
     loaded.partial_fit(X[N : N + 10], y[N : N + 10])
     assert loaded.method_.labels.shape[0] == N + 10
 

@@ -174,6 +174,13 @@ def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
         model.suggest(seen(synthetic.X[300:303], first=300))
 
 
+def test_features_of_another_length_are_refused(fitted, synthetic):
+    narrow = seen(synthetic.X[300:303, :5], first=300)
+    for use in (fitted.suggest, fitted.similar, fitted.predict_proba):
+        with pytest.raises(InvalidInput, match=r"found 5\. Read all images with the same"):
+            use(narrow)
+
+
 def test_a_model_of_another_backbone_is_refused(fitted, synthetic, tmp_path):
     other = tagkin.load(fitted.save(tmp_path / "model"))
     other.fingerprint_ = "0" * 64

@@ -91,7 +91,7 @@ X4, Y4 = np.random.default_rng(0).random((4, 3)), np.eye(4)[:, :3]
         (["dog", "sea", "sea", "dog"], "Row 0 of Y holds tags, 'dog'"),
         (2 * Y4 - 1, r"negative entry in row 0 of Y\..*pass Y > 0"),
         (scipy.sparse.csr_array(2 * Y4 - 1), r"negative entry in row 0 of Y\..*pass Y > 0"),
-        ([[0, 2], [1], [], [0]], "Y must have two dimensions.*rows of different lengths"),
+        ([[0, 2], [1], [], [0]], "Y must have two dimensions.*different lengths.*as a text"),
     ],
     ids=["lists of tags", "tags", "minus one", "sparse minus one", "lists of numbers"],
 )

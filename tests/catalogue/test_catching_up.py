@@ -70,8 +70,8 @@ def test_the_first_suggestions_do_not_wait_for_all_photographs(fresh: Catalogue)
     learning = [("train", True), ("suggest", False), ("train", False), ("suggest", False)]
     assert runs(fresh) == [("scan", False), *learning]
     later, first = (run.outcome for run in fresh.runs.history(2, what="suggest"))
-    assert "series" not in first  # bursts are found when all features are there
-    assert later["series"] == 0
+    assert "bursts" not in first  # bursts are found when all features are there
+    assert later["bursts"] == 0
     assert 200 <= seen[0] < seen[1] == N_PHOTOGRAPHS
     assert fresh.database.value("SELECT count(*) FROM suggestions") > 0
     scanned = [step for step in steps if step[0] == SCANNING]

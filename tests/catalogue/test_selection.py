@@ -97,8 +97,8 @@ def paths(catalogue: Catalogue, **filters: Any) -> list[str]:
         ({"type": "png"}, "c"),
         ({"untagged": True}, "bde"),
         ({"untagged": False}, "ac"),
-        ({"series": "any"}, ""),
-        ({"series": NONE}, "abcde"),
+        ({"burst": "any"}, ""),
+        ({"burst": NONE}, "abcde"),
         ({"run": 1}, "abcde"),
         ({"run": 99}, ""),
         ({"camera": "Canon EOS 5D", "date": "2023-05", "untagged": True}, "b"),
@@ -132,7 +132,7 @@ def test_every_count_is_what_its_choice_leaves(catalogue):
     every = index.count(catalogue.database, Selection())
     choices = [
         (name, value)
-        for name in ("folder", "date", "camera", "lens", "rating", "type", "series")
+        for name in ("folder", "date", "camera", "lens", "rating", "type", "burst")
         for value, _ in every.counts[name]
     ]
     assert len(choices) > 20
@@ -199,11 +199,11 @@ def test_a_scan_that_reads_files_again_makes_the_index_stale(catalogue):
     assert paths(catalogue, camera="Canon EOS 5D") == ["2023/a.jpg", "2023/b.jpg"]
 
 
-def test_folders_and_series_are_all_counted_however_many(catalogue):
+def test_folders_and_bursts_are_all_counted_however_many(catalogue):
     with catalogue.database.transaction():
         for i in range(400):
             number = catalogue.database.execute(
-                "INSERT INTO contents (id, digest, series) VALUES (?, ?, ?)",
+                "INSERT INTO contents (id, digest, burst) VALUES (?, ?, ?)",
                 (1000 + i, bytes([i % 256, i // 256]), 1000 + i),
             )
             catalogue.database.execute(
@@ -213,9 +213,9 @@ def test_folders_and_series_are_all_counted_however_many(catalogue):
             )
     counts = (
         PhotographIndex(catalogue.database)
-        .count(catalogue.database, Selection(series="1399"))
+        .count(catalogue.database, Selection(burst="1399"))
         .counts
     )
-    assert counts["series"] == [("any", 400), ("1399", 1), (NONE, 5)]
+    assert counts["burst"] == [("any", 400), ("1399", 1), (NONE, 5)]
     folders = PhotographIndex(catalogue.database).count(catalogue.database, Selection()).counts
     assert len([name for name, _ in folders["folder"] if name.startswith("many/")]) == 400

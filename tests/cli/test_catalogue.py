@@ -62,6 +62,7 @@ def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
         make_photographs(tmp_path / name, n_each=1)
         done(run("scan", name))
     assert "catalogues of 2 folders" in run("status").stderr
+    assert lines(done(run("status", "one", "--json")))[0]["root"] == "one"
     monkeypatch.chdir(tmp_path / "two")
     assert lines(done(run("status", "--json")))[0]["root"] == str(tmp_path / "two")
 

@@ -10,6 +10,7 @@ import pytest
 
 from tagkin.cli import app  # noqa: F401 (imported before a child is made of this process)
 from tagkin.collection import read_keywords
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.collection.xmp_samples import with_xmp
 from tests.forking import in_child, needs_fork
 from tests.killing import counted
@@ -267,6 +268,23 @@ def test_one_bad_file_is_named_and_the_others_are_written(run, photos, catalogue
     assert result.exit_code == 1
     assert "was not restored" in result.stderr
     assert run("write", "--sidecars", "other", *where).exit_code == 2
+
+
+@needs_exiftool
+def test_embedding_tags_that_sidecars_have(run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    hint = "tagkin scan`, then add --align"
+    run("accept", "--tag", "red", "--at-least", "0.5", *where)
+    assert hint not in run("write", *where).stderr
+    output = run("write", "--embed", *where).stderr
+    assert "nothing to write" in output
+    assert hint in " ".join(output.split())
+    run("scan", photos, *where)
+    output = run("write", "--embed", "--align", *where).stderr
+    assert hint not in output
+    changed = next(photos.glob("*_original")).name.removesuffix("_original")
+    (photos / f"{changed}.xmp").unlink()
+    assert read_keywords(photos / changed) == ["red"]
 
 
 def test_without_exiftool(run, photos, catalogue, monkeypatch):

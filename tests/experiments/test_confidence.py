@@ -15,7 +15,7 @@ from experiments.reliability import reached, reliability_rows
 from tagkin import SemanticSpace
 from tagkin.annotator.series import find_series
 
-SPACE = SemanticSpace()  # no κ is searched for, which is most of a fit
+SPACE = SemanticSpace()
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,7 @@ def test_a_map_is_pooled(tmp_path):
     encoder = get_backbone(str(write(tmp_path)))
     assert encoder.dimension == 5
     assert encoder.preprocessing.min_side == 12
+    assert repr(encoder) == f"<OnnxEncoder {encoder.name!r}, 5 features>"
     features = encoder(BATCH)
     assert features.dtype == np.float32
     np.testing.assert_allclose(features, expected_map(normal()).mean(axis=(1, 2)), rtol=1e-4)
@@ -231,6 +232,8 @@ def test_files_that_are_no_models(tmp_path):
     path.unlink()
     with pytest.raises(StorageError, match="cannot be read: No such file"):
         get_backbone(str(path))
+    with pytest.raises(StorageError, match=r"other\.onnx cannot be read: No such file"):
+        get_backbone(str(tmp_path / "other.onnx"))  # without a .json file, too
     nodes = [("NoSuchLayer", ["x", "weight"], ["map"], {})]
     with pytest.raises(InvalidInput, match="cannot be opened"):
         get_backbone(str(write(tmp_path, nodes=nodes)))

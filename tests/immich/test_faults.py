@@ -51,7 +51,7 @@ def test_stacks_need_a_permission_that_is_not_required(catalogue, immich, photos
     immich.permissions.remove("stack.read")
     with_none = ImmichServer(Connection(immich.address, KEY), catalogue.root)
     with_none.list_photographs(lambda *_: None, keep=False)
-    assert with_none.list_series() == []
+    assert with_none.list_bursts() == []
 
 
 def test_another_version(immich, check):

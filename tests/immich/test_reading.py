@@ -9,8 +9,8 @@ from PIL import Image
 
 from tagkin.annotator import Annotator
 from tagkin.catalogue import open_for_scan
+from tagkin.catalogue.bursts import store_bursts
 from tagkin.catalogue.known_sources import server_folder
-from tagkin.catalogue.series import store_series
 from tagkin.catalogue.target_paths import is_inside
 
 from .conftest import path_of, picture
@@ -146,19 +146,19 @@ def test_a_picture_that_cannot_be_read_is_one_failure(immich, photos, open_colle
         assert catalogue.scan().failures == []
 
 
-def test_stacks_are_series(catalogue, immich, photos):
-    """Stacks with a common photograph are one series; others have none."""
+def test_stacks_are_bursts(catalogue, immich, photos):
+    """Stacks with a common photograph are one burst; others have none."""
     immich.stacks = [[photos[i].id for i in stack] for stack in ((0, 1), (3, 4), (4, 5))]
     catalogue.scan()
-    stacks = catalogue.source.list_series()
+    stacks = catalogue.source.list_bursts()
     annotator = Annotator()  # which is not asked: no two photographs were taken in succession
-    assert store_series(catalogue.database, annotator, stacks, lambda *_: None) == 2
+    assert store_bursts(catalogue.database, annotator, stacks, lambda *_: None) == 2
     contents = [catalogue.photographs.content_of(path_of(catalogue, photo)) for photo in photos]
-    series = catalogue.series.of(contents)
-    assert sorted(map(sorted, catalogue.series.members(set(series.values())).values())) == sorted(
+    burst_of = catalogue.bursts.of(contents)
+    assert sorted(map(sorted, catalogue.bursts.members(set(burst_of.values())).values())) == sorted(
         [sorted(contents[:2]), sorted(contents[3:])]
     )
-    assert contents[2] not in series
+    assert contents[2] not in burst_of
 
 
 def test_a_dry_run_keeps_nothing(immich, photos, open_collection):

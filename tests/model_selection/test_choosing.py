@@ -239,6 +239,12 @@ def test_bad_input(kwargs, message):
         grid_search(NeighborVoting(), X, Y, **kwargs)
 
 
+def test_only_what_scores_labels_is_searched():
+    X, Y, _ = make_collection(n=12)
+    with pytest.raises(InvalidInput, match=r"must score labels: .* found SemanticSpace\(\)"):
+        grid_search(SemanticSpace(), X, Y, {"regularization": [1]})
+
+
 def test_the_names_of_labels_are_those_of_the_data_frame():
     X, Y, _ = make_collection(n=90)
     names = [f"tag {t}" for t in range(Y.shape[1])]

@@ -275,8 +275,8 @@ def goes(letter: str, mode: str) -> Check:
     return run
 
 
-def not_in_a_series(window: Window, page: Any, served: Served) -> None:
-    window.press("o")  # tests/server/test_browser_stacks.py has series
+def not_in_a_burst(window: Window, page: Any, served: Served) -> None:
+    window.press("o")  # tests/server/test_browser_stacks.py has bursts
     window.shows("This photograph is not in a burst.")
 
 
@@ -354,7 +354,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Look closer": closer,
                 "Two photographs side by side": side_by_side,
                 "Kin behind this suggestion": kin_of_a_tile,
-                "Show each photograph of a burst": not_in_a_series,
+                "Show each photograph of a burst": not_in_a_burst,
                 "Back to all tags": back_to_tags,
                 "The next tag": next_tag,
                 "The best page of any tag": ask,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from .served import Served, put_map, serve
@@ -113,6 +114,25 @@ def test_a_drag_moves_the_map(page: Any, window: Window) -> None:
     assert page.url.endswith("/overview")  # it was no click
     window.resize(NARROW)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+
+
+# The places of the middles of all dots, and the sizes of those that are no photographs.
+DOTS = """(dots) => [
+  dots.map((dot) => dot.getBoundingClientRect()).map(({ left, right }) => (left + right) / 2),
+  dots.filter((dot) => !dot.matches(".large")).map((dot) => dot.offsetWidth),
+]"""
+
+
+def test_dots_part_and_keep_their_size(page: Any) -> None:
+    dots = page.locator("#map .dot")
+    before, sizes = dots.evaluate_all(DOTS)
+    assert set(sizes) == {16}
+    for _ in range(3):
+        page.locator("[data-zoom='2']").click()
+    page.locator("#map .dot:not(.large)").first.wait_for(state="attached")
+    after, sizes = dots.evaluate_all(DOTS)
+    assert np.diff(after) == pytest.approx(8 * np.diff(before), abs=1)
+    assert set(sizes) <= {16}
 
 
 # Two fingers that part, as shares of the width of the map.

@@ -1,4 +1,4 @@
-"""Series, filters and writes in a real browser, as a person uses them."""
+"""Bursts, filters and writes in a real browser, as a person uses them."""
 
 from collections.abc import Iterator
 
@@ -12,18 +12,18 @@ from .window import Window
 N = 12
 
 
-def put_series(catalogue: Catalogue, contents: list[int]) -> None:
-    """Make the first three photographs a series."""
+def put_burst(catalogue: Catalogue, contents: list[int]) -> None:
+    """Make the first three photographs a burst."""
     with catalogue.database.transaction():
         for content in contents[:3]:
             catalogue.database.execute(
-                "UPDATE contents SET series = ? WHERE id = ?", (contents[0], content)
+                "UPDATE contents SET burst = ? WHERE id = ?", (contents[0], content)
             )
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serve(tmp_path_factory.mktemp("stacks"), N, put_series) as served:
+    with serve(tmp_path_factory.mktemp("stacks"), N, put_burst) as served:
         yield served
 
 
@@ -58,7 +58,7 @@ def test_a_stack_unfolds_in_its_place(window: Window, served: Served) -> None:
 
 def test_by_photograph_and_search(window: Window, served: Served) -> None:
     page = window.open(f"/photographs/{served.contents[0]}")
-    assert page.locator("#series-title").inner_text() == "Series of 3"
+    assert page.locator("#burst-title").inner_text() == "Burst of 3"
     window.press("1")
     window.shows("accepted for 3 photographs.")
     assert {content for content, _ in served.decided(1)} == set(served.contents[:3])
@@ -70,11 +70,11 @@ def test_by_photograph_and_search(window: Window, served: Served) -> None:
     page.locator("#tag").fill("together")
     page.locator("#tag").press("Enter")
     window.shows("together: added to 3 photographs.")
-    page = window.open("/search?series=any")
+    page = window.open("/search?burst=any")
     page.locator(".tile[data-stack]").hover()
     page.locator(".open-stack").click()
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 3")
-    assert page.url.endswith("/search?series=any")
+    assert page.url.endswith("/search?burst=any")
 
 
 def test_filters_are_kept_from_mode_to_mode(window: Window, served: Served) -> None:

@@ -1,4 +1,4 @@
-"""Stacks: a series is one tile, and a decision on it goes to all its photographs."""
+"""Stacks: a burst is one tile, and a decision on it goes to all its photographs."""
 
 import re
 
@@ -13,36 +13,34 @@ from .conftest import tag
 
 @pytest.fixture
 def burst(catalogue: Catalogue) -> list[int]:
-    """a.jpg and b.jpg are one series."""
+    """a.jpg and b.jpg are one burst."""
     contents = [content(catalogue, path) for path in ("a.jpg", "b.jpg")]
     with catalogue.database.transaction():
         for photograph in contents:
             catalogue.database.execute(
-                "UPDATE contents SET series = ? WHERE id = ?", (min(contents), photograph)
+                "UPDATE contents SET burst = ? WHERE id = ?", (min(contents), photograph)
             )
     return contents
 
 
-def test_a_series_is_where_its_surest_photograph_is(
+def test_a_burst_is_where_its_surest_photograph_is(
     browser: Browser, catalogue: Catalogue, burst: list[int]
 ) -> None:
     a, b = burst
     holiday = tag(catalogue, "holiday")
     answer = browser.get(f"/api/v1/tags/{holiday}/suggestions").json
     (suggestion,) = answer["suggestions"]
-    assert (suggestion["content"], suggestion["series"]) == (a, min(burst))
+    assert (suggestion["content"], suggestion["burst"]) == (a, min(burst))
     assert [(c, p) for c, p, _ in suggestion["stack"]] == [(b, 0.7)]
     assert answer["tag"]["n_suggested"] == 2
     first = browser.get(f"/api/v1/tags/{holiday}/suggestions?n=1").json
     rest = browser.get(f"/api/v1/tags/{holiday}/suggestions?n=1&after={first['next']}").json
     assert rest["suggestions"] == []  # not again below, with the second photograph
-    each = browser.get(f"/api/v1/tags/{holiday}/suggestions?series={min(burst)}").json[
-        "suggestions"
-    ]
+    each = browser.get(f"/api/v1/tags/{holiday}/suggestions?burst={min(burst)}").json["suggestions"]
     assert [(s["content"], s["stack"]) for s in each] == [(a, []), (b, [])]
     page = browser.get(f"/tags/{holiday}").text
-    assert f"tags/{holiday}?series={min(burst)}" in page
-    assert "a.jpg and 1 more of its series" in page
+    assert f"tags/{holiday}?burst={min(burst)}" in page
+    assert "a.jpg and 1 more of its burst" in page
 
 
 def test_only_filtered_photographs_are_in_a_stack(
@@ -54,7 +52,7 @@ def test_only_filtered_photographs_are_in_a_stack(
     assert suggestion["stack"] == []
 
 
-def test_a_photograph_has_the_suggestions_of_its_series(
+def test_a_photograph_has_the_suggestions_of_its_burst(
     browser: Browser, catalogue: Catalogue, burst: list[int]
 ) -> None:
     a, b = burst
@@ -67,7 +65,7 @@ def test_a_photograph_has_the_suggestions_of_its_series(
     assert decided["holiday"] == [a, b]
     assert decided["dog"] == [a]
     assert decided["sea"] == [b]
-    alone = browser.get(f"/api/v1/photographs/{a}?series={min(burst)}").json
+    alone = browser.get(f"/api/v1/photographs/{a}?burst={min(burst)}").json
     assert {suggestion["name"] for suggestion in alone["suggestions"]} == {"holiday", "dog"}
     assert alone["members"] == []
     (holiday,) = (s for s in answer["suggestions"] if s["name"] == "holiday")
@@ -82,21 +80,21 @@ def test_search_and_doubts(browser: Browser, catalogue: Catalogue, burst: list[i
     assert len(results) == 4
     (stack,) = [result["stack"] for result in results if result["stack"]]
     assert stack == [max(burst)] or stack == [min(burst)]
-    assert len(browser.get(f"/api/v1/search?series={min(burst)}").json["photographs"]) == 2
-    assert len(browser.get("/api/v1/search?series=any").json["photographs"]) == 1
+    assert len(browser.get(f"/api/v1/search?burst={min(burst)}").json["photographs"]) == 2
+    assert len(browser.get("/api/v1/search?burst=any").json["photographs"]) == 1
     catalogue.database.execute(
         "INSERT INTO doubts SELECT ?, tag, run, kind, 0.85, x'' FROM doubts WHERE content = ?",
         burst[::-1],
     )
     (doubt,) = browser.doubts("?kind=wrong")
     assert (doubt["data-content"], doubt["data-stack"]) == (str(burst[0]), f"[{burst[1]}]")
-    each = browser.get(f"/doubtful?kind=wrong&series={min(burst)}").text
+    each = browser.get(f"/doubtful?kind=wrong&burst={min(burst)}").text
     assert each.count("<li data-content=") == 2
-    assert browser.get(f"/search?series={min(burst)}").text.count('class="tile"') == 2
-    assert re.search(r"Also on 1 more of its series", browser.get("/doubtful").text)
+    assert browser.get(f"/search?burst={min(burst)}").text.count('class="tile"') == 2
+    assert re.search(r"Also on 1 more of its burst", browser.get("/doubtful").text)
 
 
-def test_a_filter_names_the_series_in_words(browser: Browser, burst: list[int]) -> None:
-    address = f"?series={min(burst)}"
-    assert "Series: this one" in browser.get(f"/search{address}").text
+def test_a_filter_names_the_burst_in_words(browser: Browser, burst: list[int]) -> None:
+    address = f"?burst={min(burst)}"
+    assert "Burst: this one" in browser.get(f"/search{address}").text
     assert "this one (2)</option>" in browser.get(f"/filters{address}").text

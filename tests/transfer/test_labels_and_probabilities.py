@@ -38,7 +38,7 @@ def named(collection):
 @each_method
 def test_the_n_best_as_a_matrix(fitted, collection):
     for n in (1, 3, 10):
-        predictions = fitted.predict(collection.X_new, n_best=n)
+        predictions = fitted.predict(collection.X_new, n=n)
         assert predictions.dtype == np.int64
         assert predictions.sum(axis=1).tolist() == [min(n, 6)] * 40
         for row, suggested in zip(predictions, fitted.suggest(collection.X_new, n), strict=True):
@@ -49,10 +49,10 @@ def test_the_n_best_as_a_matrix(fitted, collection):
 def test_without_probabilities_the_five_best_are_predicted(fitted, collection):
     assert not hasattr(fitted, "predict_proba")
     np.testing.assert_array_equal(
-        fitted.predict(collection.X_new), fitted.predict(collection.X_new, n_best=5)
+        fitted.predict(collection.X_new), fitted.predict(collection.X_new, n=5)
     )
     for use in (fitted.predict, fitted.suggest):
-        with pytest.raises(InvalidInput, match=r"has no probabilities. Use min_score or n_best"):
+        with pytest.raises(InvalidInput, match=r"has no probabilities. Use min_score or n"):
             use(collection.X_new, threshold=0.5)
 
 
@@ -65,7 +65,7 @@ def test_with_probabilities_what_is_probable_is_predicted(fitted, collection):
     np.testing.assert_array_equal(fitted.predict(X_new), P >= 0.5)
     per_label = np.linspace(0.1, 0.6, 6)
     np.testing.assert_array_equal(fitted.predict(X_new, threshold=per_label), per_label <= P)
-    both = fitted.predict(X_new, n_best=1, threshold=0.3)
+    both = fitted.predict(X_new, n=1, threshold=0.3)
     np.testing.assert_array_equal(both.sum(axis=1), P.max(axis=1) >= 0.3)
     suggested = fitted.suggest(X_new, threshold=0.4)
     assert [{s.label for s in row} for row in suggested] == [

@@ -71,7 +71,7 @@ def test_data_frames_all_the_way(method, collection):
     assert pipeline.predict(X_new).shape == (40, 6)
     assert 0 < pipeline.score(X, Y) <= 1
     embeddings = pipeline[:-1].transform(X_new[:1])
-    (suggestions,) = pipeline[-1].suggest(embeddings, n_best=2)
+    (suggestions,) = pipeline[-1].suggest(embeddings, n=2)
     assert [s.name for s in suggestions] == [NAMES[s.label] for s in suggestions]
 
 

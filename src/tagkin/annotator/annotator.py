@@ -53,7 +53,7 @@ class Annotator(HasParameters):
     backbone : str, default "efficientnet-lite0-whole"
         Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
     space : SemanticSpace, optional
-        Space to use instead of the default.
+        Default: ``SemanticSpace(2.0)``. A space of your own has κ = 0.5 unless you pass another.
     method : method by neighbours, optional
         Method of `tagkin.transfer` with evidence. Default: `KinReadout`.
     random_state : int or None, default 0
@@ -152,9 +152,9 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, list of paths, `Collection` or `Extraction`
+        photographs : path, list of paths, Collection or Extraction
         progress : function of (what, done, all), optional
-        extract : function, default `tagkin.features.extract`
+        extract : function, default tagkin.features.extract
             `tagkin.distributed.extract` works on a cluster.
         """
         return self.reader.read(photographs, progress, extract)
@@ -192,7 +192,7 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, list of paths, `Collection` or `Extraction`
+        photographs : path, list of paths, Collection or Extraction
         tags : list of lists of str
             The tags of each photograph, None for no tags. A collection has its own.
         rejected, accepted : lists of lists of str, optional
@@ -226,7 +226,7 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, list of paths, `Collection` or `Extraction`
+        photographs : path, list of paths, Collection or Extraction
         tags : list of lists of str
             The tags of each photograph, None for no tags. A collection has its own.
         rejected : list of lists of str, optional
@@ -287,7 +287,7 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, list of paths, `Collection` or `Extraction`
+        photographs : path, list of paths, Collection or Extraction
         n : int, optional
             At most this many tags of each photograph.
         threshold : float, optional
@@ -311,7 +311,7 @@ class Annotator(HasParameters):
 
         Returns
         -------
-        suggestions : one `PhotoSuggestions` for each photograph that could be read
+        suggestions : one PhotoSuggestions for each photograph that could be read
         """
         words, asked = by_name.check_words(vocabulary), (n, threshold, precision)
         alone = make_rule(None, *asked)
@@ -344,7 +344,7 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, list of paths, `Collection` or `Extraction`
+        photographs : path, list of paths, Collection or Extraction
         n : int, default 10
             How many photographs to return for each.
         """
@@ -387,7 +387,7 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, list of paths, `Collection` or `Extraction`
+        photographs : path, list of paths, Collection or Extraction
         tags, rejected : lists of lists of str, optional
             The tags of each photograph (a collection has its own), and those a person rejected.
         progress : function of (what, done, all), optional
@@ -410,7 +410,7 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, list of paths, `Collection` or `Extraction`
+        photographs : path, list of paths, Collection or Extraction
         tags : list of lists of str
             The tags of each photograph. A collection has its own.
         progress : function of (what, done, all), optional

@@ -58,7 +58,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     Parameters
     ----------
     space : SemanticSpace, optional
-        Space to use instead of the default.
+        Default: ``SemanticSpace(2.0)``. A space of your own has κ = 0.5 unless you pass another.
     method : method by neighbours, optional
         Method of `tagkin.transfer` with evidence. Default: `KinReadout`, whose weights are learned
         on held-out images.
@@ -78,7 +78,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     classes_ : array of shape (D,)
         The labels: tags, the columns of a DataFrame, or the columns' numbers.
     vocabulary_, tags_
-        Vocabulary (or None), and N lists of tags (or None).
+        The fitted vocabulary and the N lists of tags; both None after a fit of a matrix.
     space_ : Space
     method_ : NeighborVotes
         Its ``labels`` (N×D) are the labels of the images learned from.
@@ -87,8 +87,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
         How often labels are wrong and missing, for `audit`.
-    names_ : NameTable or None
-        Meanings of the label names.
+    names_ : NameTable, or None without a prior
+        Meanings of the label names. `classes_` has the names themselves.
 
     Examples
     --------
@@ -311,33 +311,33 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n, d)
+        X : array of shape (n_images, d)
         n : int, optional
             Most labels per image.
         threshold : float, optional
             Least confidence. Default: .5, unless `n` or `precision` is passed.
         precision : float, optional
-            Share of correct suggestions, for all labels together. Labels that the images have
-            already do not count.
+            Suggest as many labels as possible with this share of all suggestions correct. Labels
+            that the images have already do not count.
         n_kin : int, default 5
             Most supporting images to return for each suggestion.
-        rejected : labels of shape (n, D), or n lists of tags, optional
+        rejected : labels of shape (n_images, D), or lists of tags, optional
             Labels not to suggest, because a person rejected them, besides those passed to `fit`.
-        known : int array of shape (n,), optional
+        known : int array of shape (n_images,), optional
             Number of the image among those learned from, or −1 for a new image. An image does not
             support its own labels. Default: all are new.
-        present : labels of shape (n, D), or n lists of tags, optional
+        present : labels of shape (n_images, D), or lists of tags, optional
             Labels not to suggest, because the images have them. Default: those of known images.
-        complete : bool array of shape (n,), optional
+        complete : bool array of shape (n_images,), optional
             Which images a person has labelled completely: there, an absent label is less likely.
             Default: known images as they were fitted, and new images with labels.
-        offered : labels of shape (n, D), or n lists of tags, optional
+        offered : labels of shape (n_images, D), or lists of tags, optional
             Labels that an earlier model suggested and nobody has answered. They are suggested as
             long as their confidence is at least .01, whatever the other options ask for.
 
         Returns
         -------
-        suggestions : list of n lists of LabelSuggestion, most confident first
+        suggestions : list of n_images lists of LabelSuggestion, most confident first
             A label without support is suggested only if its name supports it.
         """
         self._check_fitted()
@@ -357,10 +357,10 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n, d)
+        X : array of shape (n_images, d)
         n : int, default 10
             How many images to return for each.
-        known : int array of shape (n,), optional
+        known : int array of shape (n_images,), optional
             Numbers among the images learned from, −1 for new images. Default: all are new.
         """
         check_integer("n", n, 1)
@@ -373,7 +373,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ) -> list[list[Evidence]]:
         """Return the images that support each label, and their shares of the evidence.
 
-        The shares of all images, of the read-out and of the label's name add up to 1.
+        The `shares` of all images, the share of the `readout` and that of the label's name, which
+        is the rest, add up to 1. Those of a method of `tagkin.transfer` add up to the score.
 
         Parameters
         ----------
@@ -385,7 +386,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         Returns
         -------
-        evidence : for each image, one `tagkin.transfer.Evidence` per label
+        evidence : for each image, one tagkin.transfer.Evidence per label
         """
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)

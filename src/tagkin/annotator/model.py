@@ -19,7 +19,7 @@ from tagkin.records.forms import Axes, Later, storable
 from tagkin.records.rules import Indices, Sparse, TextLists, Texts
 from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior, NameTable
-from tagkin.transfer import NeighborVotes
+from tagkin.transfer import KinVotes, NeighborVotes
 from tagkin.wording import count
 
 __all__ = [
@@ -108,6 +108,12 @@ class Model:
 
     def embed(self, X: Array) -> Array:
         """Return embeddings (n×m) of features (n×d)."""
+        found, learned = X.shape[1], self.space.landmarks.points.shape[1]
+        if found != learned:
+            raise InvalidInput(
+                f"The model learned from {learned:,} features of each image; found {found:,}. Read "
+                "all images with the same backbone."
+            )
         return self.space.transform(X)
 
     def components(
@@ -196,4 +202,14 @@ def _describe_parts(model: Model) -> list[str]:
         *(() if model.vocabulary is None else model.vocabulary.describe()[1:]),
         *(() if model.names is None else (describe_names(model.names),)),
         *(line for part in parts if part is not None for line in part.describe()),
+        _describe_weights(model),
     ]
+
+
+def _describe_weights(model: Model) -> str:
+    names = ["votes", "read-out"] if isinstance(model.method, KinVotes) else ["score"]
+    if model.names is not None:
+        names.append("name")
+    weights = zip(names, model.calibrator.mixture.common, strict=True)
+    common = ", ".join(f"{name} {weight:.2g}" for name, weight in weights)
+    return f"Weights of a label with few images: {common}."

@@ -198,7 +198,7 @@ def as_array(rows: object, name: str) -> np.ndarray:
     except ValueError as error:
         raise InvalidInput(
             f"{name} must have two dimensions, images × labels, and hold numbers; found rows of "
-            "different lengths."
+            "different lengths. If they are lists of labels, write each label as a text."
         ) from error
 
 

@@ -150,12 +150,14 @@ class Calibration:
     def describe(self) -> list[str]:
         """Return a few sentences that describe this calibration."""
         half = self.threshold(0.5)
-        reached = "No suggestions reach" if half > 1 else f"Suggestions from {half:.2f} on reach"
+        if half > 1:
+            right = "At no confidence are half of the suggestions right."
+        else:
+            right = f"Half of the suggestions with a confidence of {half:.2f} or more are right."
         return [
             f"Probabilities of {count(self.n_labels, 'label')}, learned from the scores of "
             f"{count(self.n_images, 'held-out image')}.",
-            *self.mixture.describe(),
-            f"{reached} a precision of 0.5.",
+            right,
         ]
 
 

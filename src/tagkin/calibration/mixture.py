@@ -123,11 +123,6 @@ class Mixture:
         wide = self.extend(centers[others], levels[others])
         return take(wide, "D", positions_among(columns, len(levels)))
 
-    def describe(self) -> list[str]:
-        """Return a sentence that says how much each score counts."""
-        weights = ", ".join(f"{weight:.2g}" for weight in self.common)
-        return [f"Common weights of the scores of a label: {weights}."]
-
 
 class Columns(NamedTuple):
     """Scores of n held-out images to mix, and how to standardise them."""

@@ -31,7 +31,7 @@ The modules, in the order in which a collection needs them:
 | `collection_model` | the model: training, and suggesting with it |
 | `catching_up` | scanning, learning and suggesting until all is done |
 | `suggest_run` | a run that suggests tags |
-| `series` | bursts, which the page shows as stacks |
+| `bursts` | bursts, which the page shows as stacks |
 | `suggestions` | open suggestions, by tag or photograph |
 | `open_index` | open suggestions in memory, for filters |
 | `doubts` | tags that seem wrong or missing |

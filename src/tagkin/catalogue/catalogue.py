@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from tagkin.catalogue import exchange, known_catalogues
+from tagkin.catalogue.bursts import Bursts
 from tagkin.catalogue.catching_up import catch_up
 from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.completeness import Completeness
@@ -25,7 +26,6 @@ from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
 from tagkin.catalogue.selection import Selection
-from tagkin.catalogue.series import Series
 from tagkin.catalogue.source import Source, WriteOptions
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
@@ -51,7 +51,7 @@ class Catalogue:
     Open it with `open_catalogue` or `open_for_scan`. Its methods are the commands of the command
     line. Its parts are `photographs`, `tags`, `other_tags` (folders, places, people),
     `model` (training, and suggesting with it), `suggestions`, `doubts` (tags that seem wrong or
-    missing), `decisions`, `completeness` (finished photographs and tags), `series` (bursts),
+    missing), `decisions`, `completeness` (finished photographs and tags), `bursts`,
     `writes` and `runs` (the history, and the pace of a review).
 
     Examples
@@ -75,7 +75,7 @@ class Catalogue:
         self.doubts = Doubts(database)
         self.decisions = Decisions(database)
         self.completeness = Completeness(database)
-        self.series = Series(database)
+        self.bursts = Bursts(database)
         self.writes = Writes(database)
         self.runs = Runs(database)
 

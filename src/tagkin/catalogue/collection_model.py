@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from tagkin.catalogue.bursts import store_bursts
 from tagkin.catalogue.database import HAS_FILE, Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts
@@ -15,7 +16,6 @@ from tagkin.catalogue.edits import confirm_edits
 from tagkin.catalogue.known_sources import open_source
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
-from tagkin.catalogue.series import store_series
 from tagkin.catalogue.suggest_run import (
     OnStored,
     Steps,
@@ -279,18 +279,18 @@ class CollectionModel(Part):
             steps = Steps(progress or silent, on_stored)
             result = suggest_tags(self._db, run, annotator, contents, options, steps)
             result.n_taught = run.outcome["taught"] = n_taught
-            self._store_series(run, annotator, steps.progress)
+            self._store_bursts(run, annotator, steps.progress)
         return result
 
-    def _store_series(self, run: Run, annotator: Annotator, step: Progress) -> None:
+    def _store_bursts(self, run: Run, annotator: Annotator, step: Progress) -> None:
         """Find the bursts, if every photograph got suggestions and so has features."""
         from tagkin.features import ReadOnlyCache
 
         if isinstance(annotator.cache, ReadOnlyCache):
             return  # a dry run keeps no features, and would compute them again
         if not Suggestions(self._db).count_missing():
-            stacks = open_source(self._db).list_series()
-            run.outcome["series"] = store_series(self._db, annotator, stacks, step)
+            stacks = open_source(self._db).list_bursts()
+            run.outcome["bursts"] = store_bursts(self._db, annotator, stacks, step)
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""

@@ -76,7 +76,7 @@ class Decisions(Part):
 
         Parameters
         ----------
-        verdict : `ACCEPTED` or `REJECTED`
+        verdict : ACCEPTED or REJECTED
         filters : Filters
         dry_run : bool, default False
             Decide nothing; return what would be decided.

@@ -57,7 +57,7 @@ class FolderSource:
         """Read a photograph and its sidecars."""
         return read_photograph(listed, with_content, options)
 
-    def list_series(self) -> list[list[str]]:
+    def list_bursts(self) -> list[list[str]]:
         """Return nothing: a folder has no stacks."""
         return []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["SCHEMA", "VERSION"]
 
-VERSION = 4
+VERSION = 5
 """The version of these tables; a catalogue of another version is refused."""
 
 # `suggestions` has the suggestions that nobody has decided on; a decision keeps the data to reopen
@@ -35,11 +35,11 @@ CREATE TABLE contents (
     n_suggested INTEGER NOT NULL DEFAULT 0,
     n_tags INTEGER NOT NULL DEFAULT 0, -- in files of it or a copy, or accepted; see `_RECOUNT`
     suggested INTEGER REFERENCES runs (id), -- the last run that looked for suggestions for it
-    series INTEGER,                   -- the first content of its burst; NULL: alone
+    burst INTEGER,                    -- the first content of its burst; NULL: alone
     was INTEGER REFERENCES contents (id) -- the former content of its file, if nobody knows whether
                                       -- both show the same; its decisions wait for that
 );
-CREATE INDEX contents_in_series ON contents (series) WHERE series IS NOT NULL;
+CREATE INDEX contents_in_burst ON contents (burst) WHERE burst IS NOT NULL;
 CREATE INDEX contents_to_confirm ON contents (id) WHERE was IS NOT NULL;
 CREATE INDEX contents_to_review ON contents (id) WHERE n_suggested > 0;
 CREATE INDEX contents_untagged ON contents (id) WHERE n_tags = 0;

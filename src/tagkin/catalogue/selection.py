@@ -24,7 +24,7 @@ from tagkin.images.formats import suffixes_of_type
 __all__ = ["NONE", "Facets", "PhotographIndex", "Selected", "Selection"]
 
 NONE = "(none)"
-"""The choice of photographs without a date, camera, lens, rating or series."""
+"""The choice of photographs without a date, camera, lens, rating or burst."""
 
 _RATINGS = ("5", "4", "3", "2", "1", "-1", NONE)
 _N_VALUES = 300  # choices of a filter, most photographs first
@@ -48,8 +48,8 @@ class Selection:
     """The fewest stars, "1" to "5", or "-1" for rejected photographs."""
     type: str | None = None
     """A file type, such as jpg, tif or raw."""
-    series: str | None = None
-    """The number of a series, or "any" for photographs in a series."""
+    burst: str | None = None
+    """The number of a burst, or "any" for photographs in a burst."""
     untagged: bool | None = None
     """True: only without tags; False: only with tags."""
     run: int | None = None
@@ -96,7 +96,7 @@ class Selected:
 
 
 _Value = str | int | None
-"""A value of a photograph, such as its folder, rating or series."""
+"""A value of a photograph, such as its folder, rating or burst."""
 
 
 class _Column(NamedTuple):
@@ -116,7 +116,7 @@ class PhotographIndex:
         self._key = _last_change(database)
         rows = database.rows(
             "SELECT p.id, coalesce(p.content, -1), p.path, substr(p.taken, 1, 7), p.camera, "
-            "p.lens, p.rating, c.series, p.added FROM photographs p "
+            "p.lens, p.rating, c.burst, p.added FROM photographs p "
             "LEFT JOIN contents c ON c.id = p.content WHERE p.gone IS NULL ORDER BY p.id"
         )
         columns = list(zip(*rows, strict=True)) if rows else [()] * 9
@@ -129,7 +129,7 @@ class PhotographIndex:
             "lens": _encode(columns[5]),
             "rating": _encode(columns[6]),
             "type": _encode(path[path.rfind(".") :].lower() for path in paths),
-            "series": _encode(columns[7]),
+            "burst": _encode(columns[7]),
         }
         self._added = np.array(columns[8], np.int64)
         self._answers: tuple[int | None, dict[tuple[str | int, ...], np.ndarray]] = (None, {})
@@ -152,8 +152,8 @@ class PhotographIndex:
         """
         masks = self._masks(database, selection)
         counts = {name: self._count_choices(name, masks) for name in self._columns}
-        known = ("any", NONE, selection.series)  # other series are too many to choose from
-        counts["series"] = [pair for pair in counts["series"] if pair[0] in known]
+        known = ("any", NONE, selection.burst)  # other bursts are too many to choose from
+        counts["burst"] = [pair for pair in counts["burst"] if pair[0] in known]
         others = self._combine(masks, but="untagged")
         n_untagged = int(self._untagged(database)[others].sum())
         untagged = [("true", n_untagged), ("false", int(others.sum()) - n_untagged)]
@@ -321,8 +321,8 @@ def _types(suffix: _Value) -> list[str]:
     return [name.removeprefix(".")]
 
 
-def _series(series: _Value) -> list[str]:
-    return [NONE] if series is None else ["any", str(series)]
+def _burst(burst: _Value) -> list[str]:
+    return [NONE] if burst is None else ["any", str(burst)]
 
 
 _CHOICES: dict[str, Callable[[_Value], list[str]]] = {
@@ -332,7 +332,7 @@ _CHOICES: dict[str, Callable[[_Value], list[str]]] = {
     "lens": _names,
     "rating": _ratings,
     "type": _types,
-    "series": _series,
+    "burst": _burst,
 }
 """The choices of each filter that leave a value."""
 
@@ -351,6 +351,6 @@ _ORDERS: dict[str, Callable[[tuple[str, int]], Any]] = {
     "folder": itemgetter(0),
     "date": _latest_first,
     "rating": lambda count: _RATINGS.index(count[0]),
-    "series": _most_first,
+    "burst": _most_first,
 }
 """The order of choices. Other filters have the choices of most photographs."""

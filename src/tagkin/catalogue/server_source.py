@@ -91,9 +91,9 @@ class ServerSource:
             write_whole(file, data, private=True)
         return data
 
-    def list_series(self) -> list[list[str]]:
+    def list_bursts(self) -> list[list[str]]:
         """Return the stacks of the server."""
-        return self._server.list_series()
+        return self._server.list_bursts()
 
     # --- writing and undoing -------------------------------------------------------------
 

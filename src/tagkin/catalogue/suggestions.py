@@ -244,7 +244,7 @@ class Suggestions(Part):
             )
         ]
 
-    def for_series(
+    def for_burst(
         self, contents: Sequence[int]
     ) -> tuple[list[PhotographSuggestion], dict[str, list[OpenSuggestion]]]:
         """Return the suggestions for the first of some contents, or else for another.

@@ -84,7 +84,7 @@ def read_tag_file(
 
 
 def begin_tag_file(database: Database, file: FileTags) -> None:
-    """Note that photographs get tags of this file, also if the scan is interrupted."""
+    """Note that photographs get tags of this file, even if the scan is interrupted."""
     _store_settings(database, {**database.settings, "tag_file": file.name, "tag_state": []})
 
 

@@ -185,8 +185,8 @@ class Writes(Part):
     def pending_removals(self, filters: Filters, *, embed: bool) -> tuple[list[ToWrite], set[str]]:
         """Return rejected tags that sidecars have, by photograph.
 
-        With `embed`, also tags inside photographs. A tag that somebody added after it was rejected,
-        or after it was removed, stays, unless it was rejected again.
+        With `embed`, tags inside photographs as well. A tag that somebody added after it was
+        rejected, or after it was removed, stays, unless it was rejected again.
 
         Also return files that have rejected tags and are never changed: the tag file of the
         collection, and RAW files other than DNG.
@@ -220,7 +220,7 @@ class Writes(Part):
     def out_of_step(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
         """Return photographs whose sidecars have lists with different tags.
 
-        With `embed`, also photographs with other tags inside. The filters choose photographs.
+        With `embed`, photographs with other tags inside as well. The filters choose photographs.
         """
         place, values = filters.sql_place()
         rows = self._db.rows(

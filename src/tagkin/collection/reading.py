@@ -66,7 +66,7 @@ def read_collection(
     *,
     progress: Progress | None = None,
 ) -> Collection:
-    r"""Find photographs and read their tags, in the photographs and their XMP sidecars.
+    """Find photographs and read their tags, in the photographs and their XMP sidecars.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def read_collection(
     -----
     File names in a tag file are relative to its folder or to one of the locations. A bare name
     may also be that of a photograph in a subfolder, if no other photograph has the same name.
-    Names may contain ``\` between folders, as on Windows, and be in either Unicode form.
+    Names may have backslashes between folders, as on Windows, and be in either Unicode form.
     """
     folders = [Path(location) for location in locations]
     failures: list[Failure] = []

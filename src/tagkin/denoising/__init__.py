@@ -1,4 +1,4 @@
-"""Tag denoising: propagation over visual neighbours, and how much of it helps."""
+"""Tag denoising: propagation over visual neighbours."""
 
 from tagkin.denoising.denoiser import TagDenoiser
 

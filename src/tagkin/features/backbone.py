@@ -134,6 +134,9 @@ class Backbone(ABC):
     batch_size: int = 4
     """Smallest number of photographs per call that runs at full speed on a CPU."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}, {self.dimension} features>"
+
     @property
     def text_encoder(self) -> TextEncoder | None:
         """The text encoder that was trained together with the network, or None."""

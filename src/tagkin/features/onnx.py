@@ -81,10 +81,10 @@ class OnnxEncoder(Backbone):
     ):
         path = Path(path).expanduser()
         self.name = name or str(path)
+        digest = sha256_of_file(path)
         beside = path.with_suffix(".json")
         settings = _read_settings(beside, _read_values(beside) if values is None else values)
         self.preprocessing = settings
-        digest = sha256_of_file(path)
         model = read_model(path)
         hashes = (digest, *map(sha256_of_file, external_files(path, model).values()))
         # features do not depend on the text encoder

@@ -35,7 +35,7 @@ PERMISSIONS = (
     *("asset.read", "asset.view", "tag.read", "tag.create", "tag.asset"),
     *("user.read", "userPreference.read"),
 )
-"""The permissions that a key needs. With stack.read, stacks are shown as series."""
+"""The permissions that a key needs. With stack.read, stacks are shown as bursts."""
 _VERSION = 3  # of the server
 _PAGE = 1000  # photographs of an answer; Immich gives no more
 _OVERLAP = timedelta(minutes=5)  # changes that are listed again, because several end at once
@@ -207,7 +207,7 @@ class ImmichServer:
             library.write(self._folder)
         self._library = library
 
-    def list_series(self) -> list[list[str]]:
+    def list_bursts(self) -> list[list[str]]:
         """Return the stacks of the last listing."""
         return self._library.stacks
 

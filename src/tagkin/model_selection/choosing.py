@@ -84,7 +84,7 @@ def grid_search(
 
     Parameters
     ----------
-    estimator : a method of `tagkin.transfer`, or a pipeline that ends in one
+    estimator : a method of tagkin.transfer, or a pipeline that ends in one
     X : array of shape (N, d)
         Features. Put a space into the pipeline: embeddings in a space that was fitted on these
         images already know their labels, and all scores would be too high.
@@ -128,7 +128,7 @@ def grid_search(
     >>> found.parameters
     {'n_neighbors': 30}
     """
-    images = check_inputs(X, Y, groups)
+    images = check_inputs(estimator, X, Y, groups)
     score = find_measure(measure)
     settings = _settings(estimator, grid)
     folds = make_folds(len(images.X), images.Y, cv, images.groups, random_state)

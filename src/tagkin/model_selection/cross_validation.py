@@ -80,7 +80,7 @@ def evaluate_folds(
     progress : bool or callable, default True
         Whether to show progress, or a function to call.
     """
-    images = check_inputs(X, Y, groups)
+    images = check_inputs(estimator, X, Y, groups)
     score = find_measure(measure)
     folds = make_folds(len(images.X), images.Y, cv, images.groups, random_state)
     runs = score_settings(estimator, images, [{}], folds, refit_space)
@@ -126,7 +126,7 @@ def held_out_scores(
     progress : bool or callable, default True
         Whether to show progress, or a function to call.
     """
-    images = check_inputs(X, Y, groups)
+    images = check_inputs(estimator, X, Y, groups)
     n = len(images.X)
     folds = make_folds(n, images.Y, cv, images.groups, random_state)
     held_out = np.concatenate([fold.held_out for fold in folds])
@@ -145,8 +145,13 @@ def held_out_scores(
     return scores
 
 
-def check_inputs(X: Array, Y: Array, groups: Array | None) -> Images:
-    """Check features (N×d), labels (N×D) and groups (N,) of the same images, at least two."""
+def check_inputs(estimator: BaseEstimator, X: Array, Y: Array, groups: Array | None) -> Images:
+    """Check an estimator, and features (N×d), labels (N×D) and groups (N,) of its images."""
+    if not hasattr(estimator, "decision_function"):
+        raise InvalidInput(
+            "estimator must score labels: a method of tagkin.transfer, or a pipeline that ends in "
+            f"one; found {estimator!r:.200}."
+        )
     features = check_features(X, min_rows=2)
     n = features.shape[0]
     labels = check_label_matrix(Y, n)

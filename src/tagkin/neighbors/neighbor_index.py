@@ -268,7 +268,7 @@ def neighbors_outside(
 
     Parameters
     ----------
-    index : index of `tagkin.neighbors`, fitted on `points`
+    index : index of tagkin.neighbors, fitted on points
     points : array of shape (N, m)
     n_neighbors : int
         At most N − 1.

@@ -13,7 +13,7 @@ Answers:
 
 - `answers`, `forecast`: answers from a catalogue, and how long the rest takes
 - `filtering`: the filters of a page, and what they leave
-- `stacks`: photographs of a series as one tile
+- `stacks`: photographs of a burst as one tile
 - `searching`: photographs by tags, names, words or similarity
 - `mapping`: the map, and similar photographs
 

@@ -165,13 +165,13 @@ class SuggestedCard(Card):
     """A photograph for which a tag is suggested, by the run.
 
     `by_name` tells that the suggestion comes mostly from the tag's name. A card may stand for a
-    series; then `stack` has the decisions on its other photographs.
+    burst; then `stack` has the decisions on its other photographs.
     """
 
     confidence: float
     run: int | None
     by_name: bool
-    series: int | None
+    burst: int | None
     stack: list[ShownDecision]
 
 
@@ -193,7 +193,7 @@ class SuggestedTag(TypedDict):
     """A tag that is suggested for a photograph, by the run.
 
     `kin` are the tagged photographs that support it, and `shares` says what else does. `decisions`
-    are for all photographs of the series.
+    are for all photographs of the burst.
     """
 
     tag: int
@@ -243,14 +243,14 @@ class Photograph(Card):
     """A photograph with its suggestions and tags.
 
     `offers_finish` tells that all likely suggestions were answered, so it may be finished.
-    `members` are the other photographs of its series, and `next` is the next photograph with
+    `members` are the other photographs of its burst, and `next` is the next photograph with
     suggestions.
     """
 
     finished: Finished | None
     offers_finish: bool
     suggestions: list[SuggestedTag]
-    series: int | None
+    burst: int | None
     members: list[Card]
     tags: list[OwnTag]
     others: list[OtherTag]
@@ -264,13 +264,13 @@ class NextPhotograph(TypedDict):
 
 
 class Result(Card):
-    """A photograph that a search found; `stack` has the others of its series.
+    """A photograph that a search found; `stack` has the others of its burst.
 
     `fit` is for words: 1 for the best match, 0 if they fit no better than most.
     """
 
     fit: float | None
-    series: int | None
+    burst: int | None
     stack: list[int]
 
 

@@ -29,7 +29,7 @@ from tagkin.server.filtering import View
 from tagkin.server.order import Reading
 from tagkin.server.stacks import (
     Stack,
-    in_series,
+    in_burst,
     make_result,
     stack_page,
     stack_results,
@@ -82,13 +82,13 @@ def suggestions_answer(
 ) -> SuggestionPage:
     """Return suggestions of a tag, most confident first; `next` is the cursor of the next page.
 
-    Suggestions for one series are one stack, unless the page is about that series.
+    Suggestions for one burst are one stack, unless the page is about that burst.
     """
     counts = reading.catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
     if not counts.n_suggested:  # the order may still know suggestions of a hidden tag
         stacks, last = [], None
-    elif reading.is_of_series:
+    elif reading.is_of_burst:
         suggestions = reading.suggestions(tag, n, after)
         stacks = [[suggestion] for suggestion in suggestions]
         last = suggestions[-1] if len(suggestions) == n else None
@@ -122,7 +122,7 @@ def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> li
     catalogue = reading.catalogue
     first = [stack[0].content for stack in stacks]
     files = catalogue.photographs.files_of(first)
-    series_of = catalogue.series.of(first)
+    burst_of = catalogue.bursts.of(first)
     by_name = catalogue.suggestions.made_by_name(tag, first)
     return [
         {
@@ -130,7 +130,7 @@ def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> li
             "confidence": round(s.confidence, 4),
             "run": s.run,
             "by_name": s.content in by_name,
-            "series": series_of.get(s.content) if others else None,
+            "burst": burst_of.get(s.content) if others else None,
             "stack": _decisions(others),
         }
         for s, *others in (reading.correct(tag, stack) for stack in stacks)
@@ -172,10 +172,10 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
     file = catalogue.photographs.files_of([content]).get(content)
     if file is None:
         raise NotFound(f"There is no photograph with the number {content}.")
-    series, others = in_series(catalogue, content)
-    if reading.is_of_series:
+    burst, others = in_burst(catalogue, content)
+    if reading.is_of_burst:
         others = []  # the page is about each of them
-    suggested, open_for = catalogue.suggestions.for_series([content, *others])
+    suggested, open_for = catalogue.suggestions.for_burst([content, *others])
     explained = catalogue.explain(file.path)
     kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
@@ -203,7 +203,7 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
         "finished": finished and {"run": finished[0], "n": finished[2]},
         "offers_finish": not (finished or is_likely) and any(map(_is_answer, explained.tags)),
         "suggestions": sorted(rows, key=lambda row: -row["confidence"]),
-        "series": series,
+        "burst": burst,
         "members": [card(f) for f in catalogue.photographs.files_of(others).values()],
         "tags": [
             {
@@ -280,7 +280,7 @@ def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> dic
             catalogue,
             shown_doubts,
             same=lambda doubt: (doubt["tag"], doubt["kind"]),
-            apart=reading.is_of_series,
+            apart=reading.is_of_burst,
         ),
         "next": start + n if len(doubts) == n else None,
     }

@@ -134,7 +134,7 @@ def tags(
 def complete(
     request: Request, text: Annotated[str, Query(max_length=200)] = "", others: bool = False
 ) -> types.Completions:
-    """Return tags that complete a typed text; with `others`, also folders, places and people."""
+    """Return tags that complete a typed text; with `others`, folders, places and people as well."""
     with reading(request) as (_, lent):
         return searching.completions_answer(lent.catalogue, text, others)
 

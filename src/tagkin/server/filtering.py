@@ -23,7 +23,7 @@ _MOST = 2**53  # the largest whole number in JavaScript
 _Text = Annotated[str | None, Query(max_length=1000)]
 _Number = Annotated[int, Query(ge=0, le=_MOST)]
 
-NAMES = ("folder", "date", "camera", "lens", "rating", "type", "series", "untagged", "run", "tag")
+NAMES = ("folder", "date", "camera", "lens", "rating", "type", "burst", "untagged", "run", "tag")
 """Parameters of an address that are filters."""
 _CURSORS = ("after", "start")
 _TITLES = {
@@ -33,14 +33,14 @@ _TITLES = {
     "lens": "Lens",
     "rating": "Rating",
     "type": "File type",
-    "series": "Series",
+    "burst": "Burst",
     "untagged": "Tags",
     "run": "Run",
     "tag": "Tag",
 }
 _WORDS = {
-    ("series", "any"): "in a series",
-    ("series", NONE): "alone",
+    ("burst", "any"): "in a burst",
+    ("burst", NONE): "alone",
     ("untagged", "true"): "without tags",
     ("untagged", "false"): "with tags",
     ("rating", "-1"): "rejected",
@@ -59,14 +59,14 @@ def read_selection(
     lens: _Text = None,
     rating: Annotated[str | None, Query(max_length=10)] = None,
     type: Annotated[str | None, Query(max_length=10)] = None,
-    series: Annotated[str | None, Query(pattern=r"^([0-9]{1,15}|any|\(none\))$")] = None,
+    burst: Annotated[str | None, Query(pattern=r"^([0-9]{1,15}|any|\(none\))$")] = None,
     untagged: bool | None = None,
     run: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
     tags: Annotated[list[_Number] | None, Query(alias="tag", max_length=20)] = None,
 ) -> Selection:
     """Return the selection that the address of a page names."""
     return Selection(
-        folder, date, camera, lens, rating, type, series, untagged, run, tuple(tags or ())
+        folder, date, camera, lens, rating, type, burst, untagged, run, tuple(tags or ())
     )
 
 
@@ -146,7 +146,7 @@ def describe(name: str, value: str) -> str:
         return _WORDS[name, value]
     if value == NONE:
         return "unknown"
-    if name == "series":
+    if name == "burst":
         return "this one"
     if name == "rating":
         return f"{'★' * int(value)} and more"
@@ -223,8 +223,8 @@ class View:
 
     def __init__(self, views: Views, catalogue: Catalogue, selection: Selection):
         self._views, self._catalogue = views, catalogue
-        self.is_of_series = (selection.series or "").isdecimal()
-        """Whether it is one series, whose photographs are shown one by one."""
+        self.is_of_burst = (selection.burst or "").isdecimal()
+        """Whether it is one burst, whose photographs are shown one by one."""
         index = views.photographs(catalogue)
         self.photographs: SelectedPhotographs = index.select(catalogue.database, selection)
 

@@ -165,9 +165,9 @@ class Reading:
         return self.order.correct(self.catalogue, tag, suggestions)
 
     @property
-    def is_of_series(self) -> bool:
-        """Whether the photographs are one series, which are shown one by one."""
-        return self.selected is not None and self.selected.is_of_series
+    def is_of_burst(self) -> bool:
+        """Whether the photographs are one burst, which are shown one by one."""
+        return self.selected is not None and self.selected.is_of_burst
 
 
 def _confidences(suggestions: Sequence[OpenSuggestion]) -> np.ndarray:

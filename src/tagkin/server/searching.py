@@ -110,9 +110,9 @@ def search_answer(
         selection.tags, untagged=untagged, name=name, among=among, n=n, after=after
     )
     cards = [make_result(_card_at(path, file)) for _, path, file in matches]
-    is_of_series = (selection.series or "").isdecimal()
+    is_of_burst = (selection.burst or "").isdecimal()
     return {
-        "photographs": stack_results(catalogue, cards, apart=is_of_series),
+        "photographs": stack_results(catalogue, cards, apart=is_of_burst),
         "next": matches[-1][0] if len(matches) == n else None,
         "note": "",
     }
@@ -142,7 +142,7 @@ def words_answer(
     files = catalogue.photographs.files_of([match.content for match in page])
     cards = [make_result(card(files[c]), round(fit, 2)) for c, fit in page if c in files]
     return {
-        "photographs": stack_results(catalogue, cards, apart=reading.is_of_series),
+        "photographs": stack_results(catalogue, cards, apart=reading.is_of_burst),
         "next": after + n if len(ranked) > after + n else None,
         "note": note,
     }

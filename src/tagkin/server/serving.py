@@ -87,6 +87,11 @@ class _Connection(H11Protocol):
     connection waits, the oldest is closed. So no client can keep others out.
     """
 
+    # uvicorn has no public means for this: `limit_concurrency` refuses the newest connection, and
+    # an application sees neither idle connections nor requests that are not whole. `Config(http=)`
+    # takes a protocol; `connections`, `transport` and `cycle` are attributes of uvicorn's own.
+    # tests/server/test_connections.py fails if a new version of uvicorn changes them.
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._made_at = self.loop.time()

@@ -1,4 +1,4 @@
-"""Stacks: the photographs of a series as one tile, which one decision is for."""
+"""Stacks: the photographs of a burst as one tile, which one decision is for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tagkin.server.order import Reading
 
 AnyResult = TypeVar("AnyResult", Result, Doubt)
 Stack = list[OpenSuggestion]
-"""Suggestions of a tag for the photographs of a series, most confident first."""
+"""Suggestions of a tag for the photographs of a burst, most confident first."""
 
 
 def stack_page(
@@ -39,7 +39,7 @@ def stack_page(
 def stack_suggestions(
     reading: Reading, tag: int, suggestions: Sequence[OpenSuggestion]
 ) -> list[Stack]:
-    """Stack some suggestions of a tag, with all others of their series."""
+    """Stack some suggestions of a tag, with all others of their burst."""
     stack_of = _stacks_by_content(reading, tag, suggestions)
     stacks: dict[int, Stack] = {}
     for suggestion in suggestions:
@@ -51,10 +51,10 @@ def stack_suggestions(
 def _stacks_by_content(
     reading: Reading, tag: int, suggestions: Sequence[OpenSuggestion]
 ) -> dict[int, Stack]:
-    """Return the stacks of the suggestions that are in a series, by content."""
+    """Return the stacks of the suggestions that are in a burst, by content."""
     catalogue, selected = reading.catalogue, reading.selected
-    series_of = catalogue.series.of(suggestion.content for suggestion in suggestions)
-    members = catalogue.series.members(set(series_of.values()))
+    burst_of = catalogue.bursts.of(suggestion.content for suggestion in suggestions)
+    members = catalogue.bursts.members(set(burst_of.values()))
     known = {suggestion.content: suggestion for suggestion in suggestions}
     others = {c for contents in members.values() for c in contents} - known.keys()
     if selected is not None and others:
@@ -74,7 +74,7 @@ def _stacks_by_content(
 
 def make_result(photograph: Card, fit: float | None = None) -> Result:
     """Return a result that `stack_results` may stack."""
-    return {**photograph, "fit": fit, "series": None, "stack": []}
+    return {**photograph, "fit": fit, "burst": None, "stack": []}
 
 
 def stack_results(
@@ -84,19 +84,19 @@ def stack_results(
     same: Callable[[AnyResult], Hashable] = lambda card: None,
     apart: bool = False,
 ) -> list[AnyResult]:
-    """Put cards of one series below the first of them, in ``stack``.
+    """Put cards of one burst below the first of them, in ``stack``.
 
     Only cards for which `same` is equal are stacked, and none if they stay `apart`.
     """
     contents = [card["content"] for card in results if card["content"] and not apart]
-    series_of = catalogue.series.of(contents)
+    burst_of = catalogue.bursts.of(contents)
     first: dict[Hashable, AnyResult] = {}
     shown = []
     for card in results:
         content = card["content"] or 0
-        series = card["series"] = series_of.get(content)
-        key = series, same(card)
-        if series is None or key not in first:
+        burst = card["burst"] = burst_of.get(content)
+        key = burst, same(card)
+        if burst is None or key not in first:
             first[key] = card
             shown.append(card)
         elif content != first[key]["content"]:
@@ -104,10 +104,10 @@ def stack_results(
     return shown
 
 
-def in_series(catalogue: Catalogue, content: int) -> tuple[int | None, list[int]]:
-    """Return the series of a content and its other members; None and nothing if it is alone."""
-    series = catalogue.series.of([content]).get(content)
-    if series is None:
+def in_burst(catalogue: Catalogue, content: int) -> tuple[int | None, list[int]]:
+    """Return the burst of a content and its other members; None and nothing if it is alone."""
+    burst = catalogue.bursts.of([content]).get(content)
+    if burst is None:
         return None, []
-    members = catalogue.series.members([series]).get(series, [])
-    return series, [member for member in members if member != content]
+    members = catalogue.bursts.members([burst]).get(burst, [])
+    return burst, [member for member in members if member != content]

@@ -107,7 +107,7 @@ def rp_cholesky(
     X : array of shape (N, d)
     max_rank : int
         Most pivots; fewer if the kernel matrix has a smaller numerical rank.
-    n_pivots : int, default `max_rank`
+    n_pivots : int, default max_rank
         After this many pivots, the others are drawn at once from the residual (adaptive sampling:
         Deshpande, Rademacher, Vempala, Wang 2006), with (n_pivots / max_rank)² of the work. With a
         quarter, the residual of a network's features is the same within noise.

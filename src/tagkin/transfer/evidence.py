@@ -35,22 +35,26 @@ LabelLists: TypeAlias = Sequence[Label] | Sequence[Sequence[Label]] | Array
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence for a label's score on an image: the neighbours that have the label."""
+    """Evidence for a label's score on an image: the neighbours that have the label.
+
+    `shares` and `readout` of a method add up to the score. Those of `FeatureAnnotator.explain`, and
+    the share of the label's name, add up to 1.
+    """
 
     label: int
     """Column of Y."""
     score: float
-    """The label's score; the shares of neighbours and read-out add up to it."""
+    """The label's score."""
     indices: np.ndarray
     """Neighbours that have the label, largest share first; rows of the fitted images."""
     shares: np.ndarray
-    """Each neighbour's share of the score."""
+    """What each neighbour adds."""
     distances: np.ndarray
     """Distance of each neighbour."""
     name: str | int
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
     readout: float
-    """Share of the read-out; 0 for methods without a read-out."""
+    """What the read-out adds; 0 for methods without a read-out."""
 
     def with_score(self, score: float) -> Evidence:
         """Return the evidence with its shares scaled to add up to the score."""

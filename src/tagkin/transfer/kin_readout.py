@@ -50,7 +50,7 @@ class KinReadout(NeighborTransfer):
         Most landmarks of the read-out.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of `tagkin.neighbors`, optional
+    index : index of tagkin.neighbors, optional
         Index to search instead of the exact search.
     random_state : int, RandomState or None, default 0
         Seed for choosing the landmarks.
@@ -66,7 +66,7 @@ class KinReadout(NeighborTransfer):
         Rejected labels.
     complete_ : array of N bool, or None if all images are complete
         Whether an image has all of its labels.
-    readout_ : Readout, or None after `fit_neighbors`
+    readout_ : Readout, or None after fit_neighbors
     n_labels_ : int
         D.
     classes_ : array of shape (D,)

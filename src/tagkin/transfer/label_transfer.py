@@ -34,7 +34,7 @@ from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["LabelTransfer"]
 
-N_BEST = 5  # labels per image by default
+_USUAL_NUMBER = 5  # labels per image by default
 
 
 class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
@@ -94,7 +94,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def suggest(
         self,
         X: Array,
-        n_best: int | None = None,
+        n: int | None = None,
         *,
         threshold: float | Array | None = None,
         min_score: float | Array | None = None,
@@ -103,8 +103,8 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array of shape (n, m)
-        n_best : int, optional
+        X : array of shape (n_images, m)
+        n : int, optional
             Most labels to suggest per image. Default: 5, or all with `threshold` or `min_score`.
         threshold : float or array of shape (D,), optional
             Least probability of a label, for all labels or per label. Only for methods with
@@ -114,43 +114,43 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
         Returns
         -------
-        suggestions : list of n lists of Suggestion
+        suggestions : list of n_images lists of Suggestion
         """
-        if n_best is None and threshold is None and min_score is None:
-            n_best = N_BEST
+        if n is None and threshold is None and min_score is None:
+            n = _USUAL_NUMBER
         names = self.classes_.tolist()
         return [
             [Suggestion(int(t), float(row[t]), names[t]) for t in labels[passed]]
-            for block in self._best_labels(X, n_best, threshold, min_score)
+            for block in self._best_labels(X, n, threshold, min_score)
             for row, labels, passed in zip(*block, strict=True)
         ]
 
     def predict(
-        self, X: Array, *, n_best: int | None = None, threshold: float | Array | None = None
+        self, X: Array, *, n: int | None = None, threshold: float | Array | None = None
     ) -> Array:
         """Return the suggested labels of each image as an indicator matrix.
 
         Parameters
         ----------
-        X : array of shape (n, m)
-        n_best : int, optional
+        X : array of shape (n_images, m)
+        n : int, optional
             Most labels per image.
         threshold : float or array of shape (D,), optional
             Least probability of a label. Only for methods with `predict_proba`.
 
         Returns
         -------
-        labels : int array of shape (n, D)
-            1 for a suggested label, else 0. Without `n_best` and `threshold`, labels with a
+        labels : int array of shape (n_images, D)
+            1 for a suggested label, else 0. Without `n` and `threshold`, labels with a
             probability of at least 0.5; for a method without probabilities, the 5 best.
         """
-        if n_best is None and threshold is None:
+        if n is None and threshold is None:
             if self._has_probabilities():
                 threshold = 0.5
             else:
-                n_best = N_BEST
+                n = _USUAL_NUMBER
         parts = []
-        for scores, best, passing in self._best_labels(X, n_best, threshold, None):
+        for scores, best, passing in self._best_labels(X, n, threshold, None):
             chosen = np.zeros(scores.shape, dtype=np.int64)
             np.put_along_axis(chosen, best, passing, axis=1)
             parts.append(chosen)
@@ -183,14 +183,14 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def _best_labels(
         self,
         X: Array,
-        n_best: int | None,
+        n: int | None,
         threshold: float | Array | None,
         min_score: float | Array | None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield blocks of scores (n×D), best labels (n×k), and whether these pass (n×k)."""
         self._check_fitted()
         d = self.n_labels_
-        n_best = d if n_best is None else check_integer("n_best", n_best)
+        n = d if n is None else check_integer("n", n)
         least_score = _per_label("min_score", min_score, d)
         least_probability = _per_label("threshold", threshold, d)
         if threshold is not None:
@@ -202,14 +202,14 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
             if threshold is not None:
                 passing &= self._probabilities(block) >= least_probability
             order = np.where(passing, -block, np.inf)
-            best = np.argsort(order, axis=1, kind="stable")[:, :n_best]
+            best = np.argsort(order, axis=1, kind="stable")[:, :n]
             yield block, best, np.take_along_axis(passing, best, axis=1)
 
     def _check_threshold(self, threshold: np.ndarray) -> None:
         if not self._has_probabilities():
             raise InvalidInput(
                 f"threshold is a probability, but this {type(self).__name__} has no "
-                "probabilities. Use min_score or n_best, or LabelCalibrator for probabilities."
+                "probabilities. Use min_score or n, or LabelCalibrator for probabilities."
             )
         if threshold.min() < 0 or threshold.max() > 1:
             raise InvalidInput(

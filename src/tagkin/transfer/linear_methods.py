@@ -135,7 +135,7 @@ class RidgeTransfer(LinearTransfer):
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = RidgeTransfer().fit(Z, Y)
-    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    >>> model.suggest(np.array([[1.0, 0.2]]), n=1)[0][0].label
     0
     """
 
@@ -223,7 +223,7 @@ class LinearSVM(LinearTransfer):
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = LinearSVM().fit(Z, Y)
-    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    >>> model.suggest(np.array([[1.0, 0.2]]), n=1)[0][0].label
     0
     """
 

@@ -204,7 +204,7 @@ class NeighborTransfer(LabelTransfer):
 
         Returns
         -------
-        evidence : for each image, one `Evidence` per label
+        evidence : for each image, one Evidence per label
             Shares are the neighbours' weights, scaled to add up to the score. If no neighbour has
             a label, its lists are empty.
         """

@@ -54,7 +54,7 @@ class TagProp(NeighborTransfer):
         on few images can be reversed.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of `tagkin.neighbors`, optional
+    index : index of tagkin.neighbors, optional
         Index to search instead of the exact search.
 
     Attributes
@@ -110,7 +110,7 @@ class TagProp(NeighborTransfer):
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = TagProp(n_neighbors=2).fit(Z, Y)
-    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    >>> model.suggest(np.array([[1.0, 0.2]]), n=1)[0][0].label
     0
     """
 

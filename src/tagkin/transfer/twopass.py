@@ -65,7 +65,7 @@ class TwoPassKNN(NeighborTransfer):
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = TwoPassKNN(n_per_label=1).fit(Z, Y)
-    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    >>> model.suggest(np.array([[1.0, 0.2]]), n=1)[0][0].label
     0
     """
 

@@ -31,7 +31,7 @@ class NeighborVoting(NeighborTransfer):
         K; all images if there are fewer.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of `tagkin.neighbors`, optional
+    index : index of tagkin.neighbors, optional
         Index to search instead of the exact search, such as ``FaissNeighbors("HNSW32")``. It has
         its own metric.
     weighted : bool, default False
@@ -105,7 +105,7 @@ class TagRelevance(NeighborVoting):
         K; fewer if there are fewer images or users.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of `tagkin.neighbors`, optional
+    index : index of tagkin.neighbors, optional
         Index to search instead of the exact search.
     weighted : bool, default False
         Add up the entries of y instead of counting labels.
@@ -133,7 +133,7 @@ class TagRelevance(NeighborVoting):
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = TagRelevance(n_neighbors=2).fit(Z, Y)
-    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    >>> model.suggest(np.array([[1.0, 0.2]]), n=1)[0][0].label
     0
     """
 

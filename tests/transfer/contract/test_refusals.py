@@ -74,7 +74,7 @@ def test_a_fit_that_fails_leaves_what_was_learned(fitted, collection, scores):
 BAD_QUERIES = [
     (lambda m, Z: m.decision_function(Z[:, :4]), "4 features, but .* is expecting 12"),
     (lambda m, Z: m.decision_function(nan_in_row_30(Z)), "X contains NaN or infinity in row 30"),
-    (lambda m, Z: m.suggest(Z, 0), "n_best must be a whole number from 1; found 0"),
+    (lambda m, Z: m.suggest(Z, 0), "n must be a whole number from 1; found 0"),
     (lambda m, Z: m.suggest(Z, 2.5), "whole number"),
     (lambda m, Z: m.suggest(Z, min_score=[1.0, 2.0]), r"each of the 6 labels; found shape \(2,"),
     (lambda m, Z: m.suggest(Z, min_score=np.nan), "with NaN"),

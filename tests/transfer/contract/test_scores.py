@@ -177,7 +177,7 @@ def test_suggestions_are_the_best_labels(fitted, collection):
             expected += [row[label] for label in order]
         np.testing.assert_allclose(best_scores, expected, rtol=1e-9, atol=1e-12)
     five = labels_of(fitted.suggest(X_new))
-    assert five == labels_of(fitted.suggest(X_new, n_best=5))
+    assert five == labels_of(fitted.suggest(X_new, n=5))
     with tagkin.memory_budget(500):
         assert labels_of(fitted.suggest(X_new, 3)) == [row[:3] for row in five]
 

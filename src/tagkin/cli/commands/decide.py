@@ -42,10 +42,10 @@ def accept(
     """Accept suggested tags.
 
     PHOTOS are photographs of the collection, or a folder in it; the default is all. Say which
-    suggestions you mean; a suggestion must fit all that you say. An accepted tag counts at
-    once as a tag of the photograph. Training learns from tags that you accept on named photographs
-    or in the review; filters alone select what the model knew already. Files do not change until
-    tagkin write.
+    suggestions you mean; a suggestion must fit all that you say. An accepted tag is used
+    as a tag of the photograph at once. Training learns from tags that you accept on named
+    photographs or in the review; filters alone select what the model knew already. Files do not
+    change until tagkin write.
 
     If you name photographs and tags and nothing else, the tags need not have been suggested, so
     you can tag by hand.

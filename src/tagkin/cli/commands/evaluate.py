@@ -63,9 +63,9 @@ def evaluate(
     FOLDER is the collection; it is scanned first if it has no catalogue. The default is the
     current folder's collection. Parts of the tagged photographs are held out in turn.
 
-    Means over photographs say what to expect of suggestions. Means over tags are the paper's; tags
-    that are never suggested count as 0. The baseline is visual neighbours: the photographs nearest
-    in visual feature space. --csv writes metrics per tag.
+    Means over photographs say what to expect of suggestions. Means over tags are the paper's; a tag
+    that is never suggested adds 0 to them. The baseline is visual neighbours: the photographs
+    nearest in visual feature space. --csv writes metrics per tag.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def scan(
 
     FOLDER is searched with its subfolders; the default is the current folder's collection. The
     result goes into a catalogue in your data folder, or into --catalogue. A folder keeps its first
-    catalogue as its own, also when it moves.
+    catalogue as its own, even after it moves.
 
     A scan reads only what is new or changed. It recognises a photograph that was moved, renamed or
     copied, and your decisions stay with it; see also tagkin status. Nothing in the folder changes.

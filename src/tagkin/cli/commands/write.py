@@ -143,6 +143,8 @@ def write(
             if dry_run and result.files:
                 _show(opened, result)
             say(_summarise(opened, result, dry_run))
+            if embed and not align and all(file.state == "there" for file in result.files):
+                say("To copy tags from sidecars into photographs: `tagkin scan`, then add --align.")
             if remove and not embed and opened.status().n_to_remove_embedded:
                 say("Rejected tags inside photographs stay; --embed removes them, too.")
             if result.unchanged:

@@ -4,7 +4,7 @@ import { bind } from "./keys.js";
 import { complain } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
 
-const NAMES = ["folder", "date", "camera", "lens", "rating", "type", "series", "untagged", "run", "tag"];
+const NAMES = ["folder", "date", "camera", "lens", "rating", "type", "burst", "untagged", "run", "tag"];
 const CURSORS = ["after", "start"];
 
 const chosen = () => [...new URLSearchParams(location.search)].filter(([name]) => NAMES.includes(name));

@@ -6,7 +6,7 @@ import { fresh, onShown } from "./page.js";
 
 const TILE = "#grid button[aria-pressed]:enabled";
 export const tiles = () => findAll(TILE);
-// A stack is one tile for the photographs of a series.
+// A stack is one tile for the photographs of a burst.
 export const stackOf = (tile) => JSON.parse(tile.dataset.stack ?? "[]");
 export const sizeOf = (tile) => 1 + stackOf(tile).length;
 export const isPressed = (tile) => tile.getAttribute("aria-pressed") === "true";
@@ -103,7 +103,7 @@ async function unfold(tile) {
   const { page } = await fresh(`${find(".open-stack", tile.parentElement).getAttribute("href")}&n=${MOST}`);
   const each = findAll("#grid .tile", page).filter((one) => contents.has(one.dataset.content));
   if (!tile.isConnected) return;
-  if (!each.length) return say("Reload the page: this series has changed.", { bad: true });
+  if (!each.length) return say("Reload the page: this burst has changed.", { bad: true });
   for (const one of each) {
     press(one, isPressed(tile));
     one.tabIndex = -1;

@@ -41,7 +41,7 @@ function build(found) {
     button: make("button", { type: "button", class: `dot colour${dot.colour}`, tabindex: "-1", "aria-pressed": "false", "aria-label": dot.name, "data-content": dot.content }),
   }));
   grid.replaceChildren(...dots.map((dot) => dot.button));
-  view = new View(plane, CLOSEST, () => [grid], moved);
+  view = new View(plane, CLOSEST, draw);
   listenToPointers(grid, view, { frameOf: () => plane, isMeant });
   grid.addEventListener("pointerover", (event) => peek(dotOf(event.target)));
   grid.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && peek(dotOf(event.target)));
@@ -57,7 +57,11 @@ function place() {
   }
 }
 
-function moved() {
+// The map grows, and its dots do not: this is faster than to scale it, and each dot back.
+function draw() {
+  const { style } = find("#grid", plane);
+  style.width = style.height = `${100 * view.scale}%`;
+  style.transform = `translate(${(100 * view.x) / view.scale - 50}%, ${(100 * view.y) / view.scale - 50}%)`;
   find("#map-scale", plane).textContent = `${Math.round(100 * view.scale)} %`;
   peek(null);
   if (!isDue) requestAnimationFrame(showPhotographs);
@@ -158,7 +162,7 @@ function clicked(event) {
   if (wanted) {
     space = wanted;
     place();
-    moved();
+    draw();
   }
   if (dragTo) find("#grid").dataset.drag = dragTo;
   if (wanted || dragTo) for (const one of findAll("button", button.parentElement)) one.ariaPressed = String(one === button);
@@ -203,7 +207,7 @@ async function shown() {
 
 export function listen() {
   onShown(shown);
-  addEventListener("resize", () => mode() === "overview" && view && moved());
+  addEventListener("resize", () => mode() === "overview" && view && draw());
   document.addEventListener("click", clicked);
   const onDot = (run) => () => {
     const dot = focused();

@@ -22,10 +22,10 @@ async function decideHere(verdict, pairs, textFor, together = false) {
   }
 }
 
-// This photograph and the others of its series.
-const contents = () => [shownContent(), ...JSON.parse(find("#series")?.dataset.members ?? "[]")];
+// This photograph and the others of its burst.
+const contents = () => [shownContent(), ...JSON.parse(find("#burst")?.dataset.members ?? "[]")];
 
-// The decisions on a tag: on a suggestion, for those that have it; else for all of the series.
+// The decisions on a tag: on a suggestion, for those that have it; else for all of the burst.
 function pairsOf(item) {
   const tag = Number(item.dataset.tag);
   if (!item.dataset.confidence) return contents().map((content) => [content, tag]);

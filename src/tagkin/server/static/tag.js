@@ -123,6 +123,7 @@ function invert() {
   const isRight = grid().dataset.default === "accept";
   grid().dataset.default = isRight ? "reject" : "accept";
   find("#ask").textContent = isRight ? "Mark the right ones" : "Mark the wrong ones";
+  find("#reason")?.remove(); // the marks are no longer those that it is about
   marksChanged();
   focusOn(current(), { visible: false }); // the next Enter is for the grid
 }

@@ -8,22 +8,17 @@ export class View {
   x = 0; // how far the content is moved, in widths and heights of its frame
   y = 0;
 
-  // `content` returns the elements that move, in a `box`; `changed` is called with each change.
-  constructor(box, most, content, changed) {
-    Object.assign(this, { box, most, content, changed });
+  // `draw` shows the content of a `box` at this scale and place.
+  constructor(box, most, draw) {
+    Object.assign(this, { box, most, draw });
   }
 
   show() {
     const limit = (this.scale - 1) / 2; // the content never leaves its frame
     this.x = Math.max(-limit, Math.min(limit, this.x));
     this.y = Math.max(-limit, Math.min(limit, this.y));
-    for (const one of this.content()) {
-      one.style.transform = `translate(${100 * this.x}%, ${100 * this.y}%) scale(${this.scale})`;
-    }
-    // each change of it styles all content anew
-    if (this.box.style.getPropertyValue("--scale") !== String(this.scale)) this.box.style.setProperty("--scale", this.scale);
     this.box.classList.toggle("zoomed", this.scale > 1);
-    this.changed();
+    this.draw();
   }
 
   fit() {

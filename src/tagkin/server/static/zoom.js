@@ -43,7 +43,9 @@ function sharpen(image) {
   image.sizes = `${Math.ceil(image.clientWidth * view.scale)}px`;
 }
 
-function viewChanged() {
+function drawView() {
+  const moved = `translate(${100 * view.x}%, ${100 * view.y}%) scale(${view.scale})`;
+  for (const one of findAll("#closer figure > *")) one.style.transform = moved;
   find("#closer-scale").textContent = `${Math.round(100 * view.scale)} %`;
   findAll("img", dialog()).filter((image) => image.complete).forEach(sharpen);
 }
@@ -250,7 +252,7 @@ const ACTIONS = {
 
 export function listen() {
   const box = dialog();
-  view = new View(box, CLOSEST, () => findAll("#closer figure > *"), viewChanged);
+  view = new View(box, CLOSEST, drawView);
   listenToPointers(find(".stage", box), view, {
     frameOf: (event) => event.target.closest?.("#closer figure") ?? panes()[0],
     swiped: (by) => view.scale === 1 && Math.abs(by) > SWIPE && step(by < 0 ? 1 : -1),

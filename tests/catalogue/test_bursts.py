@@ -1,4 +1,4 @@
-"""Bursts in the catalogue: which photographs are one series, and what changes it."""
+"""Bursts in the catalogue: which photographs are one burst, and what changes it."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from tagkin.catalogue import open_for_scan
-from tagkin.catalogue.series import store_series
+from tagkin.catalogue.bursts import store_bursts
 from tagkin.progress import silent
 from tests.catalogue.test_selection import CANON, PHONE, put
 
@@ -46,29 +46,29 @@ def catalogue(tmp_path, monkeypatch):
         yield opened
 
 
-def series(catalogue):
-    """Names of each series."""
+def bursts(catalogue):
+    """Names of each burst."""
     by_file = {}
     for number, path in catalogue.database.rows(
-        "SELECT c.series, p.path FROM contents c JOIN photographs p ON p.content = c.id "
-        "WHERE c.series IS NOT NULL ORDER BY p.path"
+        "SELECT c.burst, p.path FROM contents c JOIN photographs p ON p.content = c.id "
+        "WHERE c.burst IS NOT NULL ORDER BY p.path"
     ):
         by_file.setdefault(number, []).append(path)
     return sorted(by_file.values())
 
 
 def test_one_camera_within_seconds_and_alike(catalogue):
-    assert store_series(catalogue.database, Annotator(), [], silent) == 2
-    assert series(catalogue) == [["a.jpg", "b.jpg", "c.jpg"], ["d.jpg", "e.jpg"]]
+    assert store_bursts(catalogue.database, Annotator(), [], silent) == 2
+    assert bursts(catalogue) == [["a.jpg", "b.jpg", "c.jpg"], ["d.jpg", "e.jpg"]]
     contents = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     burst = [contents[name] for name in ("a.jpg", "b.jpg", "c.jpg")]
-    assert catalogue.series.of([*burst, contents["other.jpg"]]) == dict.fromkeys(burst, min(burst))
-    assert catalogue.series.members([min(burst)]) == {min(burst): burst}
+    assert catalogue.bursts.of([*burst, contents["other.jpg"]]) == dict.fromkeys(burst, min(burst))
+    assert catalogue.bursts.members([min(burst)]) == {min(burst): burst}
 
 
-def test_a_photograph_that_is_gone_leaves_its_series(catalogue):
-    store_series(catalogue.database, Annotator(), [], silent)
+def test_a_photograph_that_is_gone_leaves_its_burst(catalogue):
+    store_bursts(catalogue.database, Annotator(), [], silent)
     (catalogue.root / "d.jpg").unlink()
     catalogue.scan()
-    store_series(catalogue.database, Annotator(), [], silent)
-    assert series(catalogue) == [["a.jpg", "b.jpg", "c.jpg"]]
+    store_bursts(catalogue.database, Annotator(), [], silent)
+    assert bursts(catalogue) == [["a.jpg", "b.jpg", "c.jpg"]]

@@ -1,4 +1,4 @@
-"""Series of photographs: bursts, which the page shows as one stack."""
+"""Bursts, which the page shows as one stack."""
 
 from __future__ import annotations
 
@@ -16,56 +16,56 @@ from tagkin.progress import Progress
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["Series", "store_series"]
+__all__ = ["Bursts", "store_bursts"]
 
 _BLOCK = 4000  # shots whose features are compared at once
 
 
-class Series(Part):
-    """The series of a catalogue: ``catalogue.series``.
+class Bursts(Part):
+    """The bursts of a catalogue: ``catalogue.bursts``.
 
-    A series is named by the smallest number among its contents.
+    A burst is named by the smallest number among its contents.
     """
 
     def of(self, contents: Iterable[int]) -> dict[int, int]:
-        """Return the series of each content that is in a series."""
+        """Return the burst of each content that is in a burst."""
         rows = self._db.rows(
-            f"SELECT id, series FROM contents WHERE series IS NOT NULL AND id {LISTED}",
+            f"SELECT id, burst FROM contents WHERE burst IS NOT NULL AND id {LISTED}",
             (as_list(contents),),
         )
         return dict(rows)
 
-    def members(self, series: Iterable[int]) -> dict[int, list[int]]:
-        """Return the existing contents of each series, in the order in which they were taken."""
+    def members(self, bursts: Iterable[int]) -> dict[int, list[int]]:
+        """Return the existing contents of each burst, in the order in which they were taken."""
         return self._db.groups(
-            "SELECT c.series, c.id FROM contents c JOIN photographs p ON p.content = c.id "
-            f"AND p.gone IS NULL WHERE c.series {LISTED} "
+            "SELECT c.burst, c.id FROM contents c JOIN photographs p ON p.content = c.id "
+            f"AND p.gone IS NULL WHERE c.burst {LISTED} "
             "GROUP BY c.id ORDER BY min(p.taken), min(p.path)",
-            (as_list(series),),
+            (as_list(bursts),),
         )
 
 
-def store_series(
+def store_bursts(
     database: Database, annotator: Annotator, stacks: Sequence[Sequence[str]], step: Progress
 ) -> int:
     """Find the bursts among all photographs and store them; return how many there are.
 
-    Photographs that the source shows as one (`stacks`, by their paths) are a series, too. Features
+    Photographs that the source shows as one (`stacks`, by their paths) are a burst, too. Features
     come from the annotator's cache, or are extracted.
     """
-    step("Finding series", 0, 1)
+    step("Finding bursts", 0, 1)
     shots = _read_shots(database)
     groups = _read_stacks(database, stacks)
     for block in _blocks(shots):
         groups += _find_groups(annotator, block)
     groups = _join(groups)
     with database.transaction():
-        database.execute("UPDATE contents SET series = NULL WHERE series IS NOT NULL")
+        database.execute("UPDATE contents SET burst = NULL WHERE burst IS NOT NULL")
         database.execute_many(
-            "UPDATE contents SET series = ? WHERE id = ?",
+            "UPDATE contents SET burst = ? WHERE id = ?",
             [(min(group), content) for group in groups for content in group],
         )
-    step("Finding series", 1, 1)
+    step("Finding bursts", 1, 1)
     return len(groups)
 
 
