@@ -19,14 +19,14 @@ ALL = np.ones((2, 3), bool)
 
 
 def test_the_surest_come_first_and_ties_keep_their_order():
-    assert Rule(threshold=0.15).select_labels(P, ALL) == [[0, 2, 1], [0, 1]]
-    assert Rule(n=1).select_labels(P, ALL) == [[0], [0]]
-    assert Rule(n=2, threshold=0.55).select_labels(P, ALL) == [[0, 2], []]
+    assert Rule(None, 0.15).select_labels(P, ALL) == [[0, 2, 1], [0, 1]]
+    assert Rule(1, 0.0).select_labels(P, ALL) == [[0], [0]]
+    assert Rule(2, 0.55).select_labels(P, ALL) == [[0, 2], []]
 
 
 def test_only_tags_that_are_free_are_suggested():
     free = np.array([[0, 1, 1], [1, 0, 1]], bool)
-    assert Rule(n=2).select_labels(P, free) == [[2, 1], [0, 2]]
+    assert Rule(2, 0.0).select_labels(P, free) == [[2, 1], [0, 2]]
 
 
 def test_tags_that_some_neighbour_carries_are_supported():
@@ -57,15 +57,15 @@ def test_nobody_speaks_for_himself():
 
 def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     evidence = Evidence(
-        0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3]), 0
+        0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3]), 0, 0.0
     )
     support = top_support(evidence, 2)
     assert support == (Support(2, 0.5), Support(0, 0.25))
     assert top_support(evidence, 1, part=0.2) == (Support(2, 0.1),)  # the rest is not the kin's
     # below chance: the parts of a negative score are parts all the same
-    below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0)
+    below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0, 0.0)
     assert top_support(below, 2) == support
-    nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0)
+    nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0, 0.0)
     assert top_support(nobody, 3) == ()
 
 
@@ -73,6 +73,6 @@ def test_offered_labels_stay_while_they_are_likely():
     offered = np.array([[0, 1, 1], [1, 1, 1]], bool)
     P = np.array([[0.9, 0.02, 0.009], [0.04, 0.3, 0.2]])
     allowed = np.array([[1, 0, 1], [1, 1, 0]], bool)
-    rule = Rule(n=1, threshold=0.05)
+    rule = Rule(1, 0.05)
     assert rule.select_labels(P, allowed) == [[0], [1]]
     assert rule.select_labels(P, allowed, offered) == [[0, 1], [1, 2, 0]]

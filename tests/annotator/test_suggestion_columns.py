@@ -61,5 +61,8 @@ def test_suggestions_of_a_method_have_no_confidence_and_are_refused():
 
 def test_paths_stay_whole():
     kin = (Kin("b.jpg", 1.0),)
-    photos = [PhotoSuggestions(file, (TagSuggestion("a", 0.5, kin),)) for file in ("x", "x" * 300)]
+    photos = [
+        PhotoSuggestions(file, (TagSuggestion("a", 0.5, kin, 0.0, 0.0),))
+        for file in ("x", "x" * 300)
+    ]
     assert suggestion_columns(photos)["file"].tolist() == ["x", "x" * 300]

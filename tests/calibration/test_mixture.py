@@ -6,7 +6,7 @@ import scipy.optimize
 import scipy.sparse
 from scipy.special import expit
 
-from tagkin.calibration.mixture import MIXING, Columns, Mixing, fit_mixture, share_logits
+from tagkin.calibration.mixture import MIXING, Columns, fit_mixture, share_logits
 
 
 def collection(n=400, d=6, seed=0):
@@ -161,7 +161,7 @@ def test_labels_without_scores_get_the_common_weights():
 def test_nothing_depends_on_the_blocks_of_labels(monkeypatch):
     scores, Y = collection(200)
     mixture, log_odds = fit(scores, Y)
-    monkeypatch.setattr("tagkin.calibration.mixture.MIXING", Mixing(cached=1))
+    monkeypatch.setattr("tagkin.calibration.mixture.cached_rows", lambda bytes_per_row: 1)
     one_by_one, others = fit(scores, Y)
     np.testing.assert_allclose(one_by_one.weights, mixture.weights, rtol=1e-4)
     np.testing.assert_allclose(others, log_odds, atol=1e-3)

@@ -26,5 +26,8 @@ def files(tmp_path):
 @pytest.fixture
 def photo(files):
     kin = tuple(Kin(file, share) for file, share in zip(files[1:4], (0.5, 0.3, 0.2), strict=True))
-    suggestions = (TagSuggestion("sea", 0.9, kin), TagSuggestion("boat", 0.5, kin[:1], 0.1, 0.3))
+    suggestions = (
+        TagSuggestion("sea", 0.9, kin, 0.0, 0.0),
+        TagSuggestion("boat", 0.5, kin[:1], 0.1, 0.3),
+    )
     return PhotoSuggestions(files[0], suggestions, ("holiday",))

@@ -203,7 +203,7 @@ def test_many_failures_are_counted(tmp_path):
 
 def test_many_kin_are_summed_up(files, tmp_path):
     kin = tuple(Kin(file, 0.1) for file in files[:10])
-    photo = PhotoSuggestions(files[11], (TagSuggestion("sea", 0.9, kin),))
+    photo = PhotoSuggestions(files[11], (TagSuggestion("sea", 0.9, kin, 0.0, 0.0),))
     page = written(Report("x", photographs=[photo]), tmp_path)
     assert "and 4 more with 40 %" in page.text
 
@@ -265,7 +265,7 @@ def hostile_report(report, text):
 
     kin = (Kin(odd("kin"), 1.0),)
     photo = PhotoSuggestions(
-        odd("file"), (TagSuggestion(odd("suggestion"), 0.5, kin),), (odd("carried"),)
+        odd("file"), (TagSuggestion(odd("suggestion"), 0.5, kin, 0.0, 0.0),), (odd("carried"),)
     )
     wrong, missing = odd("file of a finding"), odd("file of another")
     report = Report(
@@ -334,7 +334,9 @@ def test_text_stands_out_from_its_ground(scheme, tmp_path):
 
 def test_a_kin_is_embedded_once(files, tmp_path):
     kin = (Kin(files[1], 0.6), Kin(files[2], 0.4))
-    photos = [PhotoSuggestions(f, (TagSuggestion("a", 0.5, kin),) * 3) for f in files[3:9]]
+    photos = [
+        PhotoSuggestions(f, (TagSuggestion("a", 0.5, kin, 0.0, 0.0),) * 3) for f in files[3:9]
+    ]
     page = written(Report("x", photographs=photos), tmp_path)
     assert len(page.all("image")) == 2
     assert len(page.all("use")) == 6 * 3 * 2

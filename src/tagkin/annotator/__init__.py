@@ -23,7 +23,6 @@ Learning:
 - `hold_out`: held-out scores, by spaces without the images of a fold, and their confidences
 - `incomplete`: images of which only some labels are known
 - `naming`: scores of images by the names of labels
-- `decided_labels`: how often unannotated labels are right, from decisions on suggestions
 - `model`: the `Model`, the record of what was learned, and its description
 
 Using a model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,39 +19,19 @@ from tagkin.annotator.label_input import (
     take_rows,
 )
 from tagkin.annotator.model import Model
-from tagkin.annotator.naming import extend_names, mean_name_scores
-from tagkin.annotator.problem import Labels
+from tagkin.annotator.naming import SAMPLE, extend_names, mean_name_scores
+from tagkin.annotator.problem import SIZES, Labels
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.arrays import Array, expit, to_numpy
 from tagkin.arrays.labels import as_labels, check_complete, check_names, widen
-from tagkin.calibration import Calibration, frequency_levels
+from tagkin.calibration import Calibration
+from tagkin.calibration.calibration import FARTHEST
 from tagkin.calibration.mixture import share_logits
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import Later
 from tagkin.tag_meanings import NamePrior, NameTable
 
 __all__ = ["AddedImages", "extend", "remove_labels", "typical_scores"]
-
-
-@dataclass(frozen=True)
-class Extending:
-    """Numbers of the confidences of labels that are added to a model.
-
-    With 200 added images, labels that are new with them had a calibration error of .010; without
-    this search for their level, .027 (Flickr8k, 400 images before).
-    """
-
-    enough: int = 50
-    """Images; fewer do not tell how rare a new label is."""
-    scored: int = 1000
-    """Images that tell how high the scores of new labels are, at most."""
-    farthest: float = 10.0
-    """Farthest level, in log-odds."""
-    halvings: int = 30
-    """Steps of the search."""
-
-
-EXTENDING = Extending()
 
 
 class AddedImages(NamedTuple):
@@ -152,20 +132,24 @@ def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Cal
 
     Their votes are diluted by earlier images, and no read-out knows them. So their intercepts are
     such that they are expected as often as they were seen: among the `new` images (n×d), or, as a
-    person chooses a few images for a new label, among all images if these are few.
+    person chooses a few images for a new label, among all images if these are few. With 200 added
+    images, new labels had a calibration error of .010; without this level, .027 (Flickr8k, 400
+    images before).
     """
+    from tagkin.calibration import frequency_levels  # only new labels need it
+
     calibrator, Y = model.calibrator, model.method.labels
     n_old, n = calibrator.n_labels, Y.shape[0]
     if Y.shape[1] == n_old:
         return calibrator
     landmarks = model.space.landmarks
     centers = typical_scores(model, landmarks.points, Y, prior)
-    asked, X = Y, landmarks.points[: EXTENDING.scored]
+    asked, X = Y, landmarks.points[:SAMPLE]
     known = np.full(len(X), -1)
     if landmarks.indices is not None:
         known = to_numpy(landmarks.indices)[: len(X)]
-    if new.shape[0] >= EXTENDING.enough:
-        asked, X = Y[n - new.shape[0] :], new[: EXTENDING.scored]
+    if new.shape[0] >= SIZES.few_complete:
+        asked, X = Y[n - new.shape[0] :], new[:SAMPLE]
         known = n - new.shape[0] + np.arange(len(X))
     counts = np.bincount(asked.indices, minlength=Y.shape[1])
     levels = (share_logits(asked) + frequency_levels(counts, asked.shape[0]))[n_old:]
@@ -183,8 +167,8 @@ def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Cal
 
 def _match_shares(calibration: Calibration, z: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return what to add to log-odds z (n×D), so that labels have these mean probabilities (D,)."""
-    low, high = np.full((2, len(shares)), [[-EXTENDING.farthest], [EXTENDING.farthest]])
-    for _ in range(EXTENDING.halvings):
+    low, high = np.full((2, len(shares)), [[-FARTHEST], [FARTHEST]])
+    while np.any(high - low > FARTHEST * np.finfo(np.float32).eps):
         middle = (low + high) / 2
         is_high = calibration.probabilities(z + middle).mean(axis=0) > shares
         low, high = np.where(is_high, low, middle), np.where(is_high, middle, high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -23,7 +23,16 @@ from tagkin.space.parts import LeaveOutSpaces
 from tagkin.tag_meanings import NameTable
 from tagkin.transfer import NeighborTransfer
 
-__all__ = ["FoldModels", "HeldOut", "calibrate_held_out", "fit_method", "hold_out"]
+__all__ = [
+    "FoldModels",
+    "HeldOut",
+    "calibrate_held_out",
+    "fit_and_hold_out",
+    "fit_method",
+    "hold_out",
+]
+
+Fitted = TypeVar("Fitted")
 
 
 # Landmarks of a fold's space, as a share of those of the whole space. A fold has two thirds of the
@@ -108,12 +117,24 @@ def hold_out(
 
     There is one array for each kind of score: one, or the logits of votes and read-out.
     """
-    tasks = [partial(score_fold, number) for number in range(len(part.folds))]
+    return fit_and_hold_out(lambda: None, part, score_fold, fold_done)[1]
+
+
+def fit_and_hold_out(
+    fit: Callable[[], Fitted],
+    part: Part,
+    score_fold: Callable[[int], tuple[np.ndarray, ...]],
+    fold_done: Callable[[], None] = lambda: None,
+) -> tuple[Fitted, tuple[np.ndarray, ...]]:
+    """Return what `fit` returns, which takes as long as a fold or longer, and held-out scores."""
+    tasks: list[Callable[[], Any]] = [fit]  # the longest comes first
+    tasks += [partial(score_fold, number) for number in range(len(part.folds))]
     # in parallel if memory holds the models of all folds
     n = sum(map(len, part.folds[0]))
     results = run_tasks(tasks) if n <= SIZES.huge else (task() for task in tasks)
     scores: tuple[np.ndarray, ...] = ()
     with closing(results):  # an interrupted fit gives the threads back at once
+        fitted: Fitted = next(results)
         for fold, of_fold in zip(part.folds, results, strict=True):
             if not scores:
                 shape = len(part.rows), len(part.columns)
@@ -122,7 +143,7 @@ def hold_out(
             for whole, some in zip(scores, of_fold, strict=True):
                 whole[rows] = some
             fold_done()
-    return scores
+    return fitted, scores
 
 
 def calibrate_held_out(problem: Problem, part: Part, learned: tuple[np.ndarray, ...]) -> HeldOut:

@@ -24,7 +24,6 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.decided_labels import refit_decisions
 from tagkin.annotator.hold_out import calibrate_held_out, hold_out
 from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
@@ -32,6 +31,7 @@ from tagkin.annotator.problem import SIZES, Problem, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.labels import count_known
+from tagkin.calibration import UnannotatedLabels, fit_unannotated_labels
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
 
@@ -159,3 +159,24 @@ def _take_likely(P: np.ndarray, problem: Problem, rows: np.ndarray) -> scipy.spa
         least = -np.partition(-P, EXPECTING.most - 1, axis=1)[:, EXPECTING.most - 1]
         P[least[:, None] > P] = 0
     return scipy.sparse.csr_array(P)
+
+
+def refit_decisions(problem: Problem, P: np.ndarray, model: Model) -> UnannotatedLabels | None:
+    """Estimate how often unannotated labels are right, from held-out probabilities P (N×D).
+
+    Earlier models asked about the labels that they found most probable. Any other model estimates
+    lower probabilities for these labels on average, as if labels had been forgotten. So on images
+    that were not complete, the larger of two probabilities counts: P, and the probability by the
+    `model` of the complete images.
+    """
+    accepted, rejected = problem.labels.accepted, problem.labels.rejected
+    if not accepted.nnz or model.unannotated is None:
+        return None
+    was_complete = problem.labels.was_complete
+    assert was_complete is not None
+    rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
+    P, annotated = P[rows], was_complete[rows]
+    if not annotated.all():
+        scores = model.score(problem.X[rows[~annotated]], problem.prior)
+        P[~annotated] = np.maximum(P[~annotated], model.calibrator.probabilities(scores))
+    return fit_unannotated_labels(P, accepted[rows], rejected[rows], annotated=annotated)

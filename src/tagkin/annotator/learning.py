@@ -8,24 +8,26 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.extending import typical_scores
-from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, hold_out
+from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, fit_and_hold_out
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
+from tagkin.arrays.blocks import evenly_spaced
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.calibration import (
     LabelErrors,
+    UnannotatedLabels,
     estimate_label_errors,
+    fit_unannotated_labels,
     frequency_levels,
     with_other_labels,
 )
 from tagkin.calibration.calibration import apply_link
-from tagkin.calibration.mixture import share_logits
+from tagkin.calibration.mixture import MOST_SCORES, share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
 from tagkin.space import IndicatorView
@@ -64,11 +66,13 @@ def learn(
         # Split the images into folds; if memory is short, only a part of them has scores.
         part = choose_part(images) if part is None else part
 
-        # Score each fold by a model of the others, and learn confidences from these scores.
+        # Fit the space and the method on all complete images, and beside it score each fold by a
+        # model of the others. Learn confidences from these scores.
         fold_done = Counted(progress, "Learning", len(part.folds) + 1)
         recipe = limit_recipe(recipe, part)
         models = FoldModels(images, part, recipe)
-        scores = hold_out(part, models.score_fold, fold_done)
+        (space, method), scores = fit_and_hold_out(models.fit, part, models.score_fold, fold_done)
+        assert space is not None  # every recipe to learn by has one
         held_out = calibrate_held_out(images, part, scores)
         calibrated = held_out.calibrated
 
@@ -77,9 +81,7 @@ def learn(
         logits = audit_logits(held_out, part.labels(Y))
         errors, judged = judge_labels(logits, part.truth(Y), scored_groups)
 
-        # Fit the space and the method on all complete images.
-        space, method = models.fit()
-        assert space is not None  # every recipe to learn by has one
+        # Keep what new images and the audit need.
         source = images.source or NamedLabels(Y)
         model = Model(
             space.space_,
@@ -196,3 +198,43 @@ def expand(model: Model, problem: Problem, part: Part) -> Model:
         errors=model.errors.spread(columns, n_labels),
         held_out=Later.known(spread_rows(wide, part.rows, n)),
     )
+
+
+def fit_decisions(
+    problem: Problem, part: Part, scores: np.ndarray, model: Model
+) -> UnannotatedLabels | None:
+    """Estimate how often unannotated labels of a part are right.
+
+    Returns None unless some labels were accepted and others rejected: neither alone is a review.
+
+    Parameters
+    ----------
+    problem : Problem
+        All images.
+    part : Part
+        Images and labels with scores, among the complete images.
+    scores : array of shape (n, C)
+        Their held-out log-odds.
+    model : Model
+        Model of the complete images. Incomplete images are new to it, so they need not be held out.
+    """
+    labels = problem.labels
+    if not labels.accepted.nnz:
+        return None
+    n, n_labels = scores.shape
+    complete = np.ones(len(problem.X), bool) if problem.complete is None else problem.complete
+    yes, no = labels.accepted[:, part.columns], labels.rejected[:, part.columns]
+    is_decided = np.diff(yes.indptr) + np.diff(no.indptr) > 0
+    most, scored = max(n, MOST_SCORES // n_labels), np.flatnonzero(complete)[part.rows]
+    places = evenly_spaced(np.flatnonzero(is_decided[scored]), most)
+    others = evenly_spaced(np.flatnonzero(is_decided & ~complete), most)
+    parts = [scores[places]]
+    for block in row_blocks(len(others), 64 * problem.Y.shape[1]):
+        parts.append(model.score(problem.X[others[block]], problem.prior)[:, part.columns])
+    rows = np.append(scored[places], others)
+    if not yes[rows].nnz or not no[rows].nnz:
+        return None
+    P = model.calibrator.probabilities(np.concatenate(parts))
+    annotated = None if labels.was_complete is None else labels.was_complete[rows]
+    unannotated = fit_unannotated_labels(P, yes[rows], no[rows], annotated=annotated)
+    return unannotated.spread(part.columns, problem.Y.shape[1])

@@ -83,7 +83,7 @@ def add_words(
         own = {tag.casefold() for tag in photo.tags}
         allowed = np.array([word.casefold() not in own for word in words]) & (row >= least)
         (columns,) = rule.select_labels(row[None], allowed[None])
-        added = [TagSuggestion(words[t], float(row[t]), (), 1.0) for t in columns]
+        added = [TagSuggestion(words[t], float(row[t]), (), 1.0, 0.0) for t in columns]
         both = sorted([*photo.suggestions, *added], key=lambda s: -s.confidence)
         result.append(PhotoSuggestions(photo.file, tuple(both[: rule.n]), photo.tags))
     return result

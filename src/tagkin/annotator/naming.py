@@ -13,6 +13,7 @@ from tagkin.tag_meanings import NamePrior, NameTable
 from tagkin.wording import count
 
 __all__ = [
+    "SAMPLE",
     "Naming",
     "check_prior",
     "confidences_by_name",
@@ -23,7 +24,7 @@ __all__ = [
     "score_names",
 ]
 
-_SAMPLE = 512  # images that tell the mean score of a name
+SAMPLE = 1000  # images that tell how high the scores of a label are
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def mean_name_scores(prior: NamePrior | None, X: Array, table: NameTable) -> np.
     """Return the mean score (D,) of names on a sample of images (n×d); 0 without a prior."""
     if prior is None or not X.shape[0]:
         return np.zeros(len(table))
-    step = max(1, -(-X.shape[0] // _SAMPLE))
+    step = max(1, -(-X.shape[0] // SAMPLE))
     return np.asarray(score_names(prior, X[::step], table).mean(axis=0, dtype=np.float64))
 
 

@@ -15,6 +15,7 @@ from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import available_memory
 from tagkin.model_selection.folds import Fold, make_folds
 from tagkin.tag_meanings import NamePrior
+from tagkin.transfer.readout import MOST_LABELS
 
 __all__ = [
     "SIZES",
@@ -37,7 +38,8 @@ class Sizes:
     fewest: int = 6
     """Images. With fewer, none could be held out to learn confidences from."""
     few_complete: int = 50
-    """Complete images with labels. With fewer, all images with labels count as complete."""
+    """Complete images with labels. With fewer, all images with labels count as complete. So many
+    added images tell how rare a new label is."""
     folds: int = 10
     """Folds of fewer images than `many`. With 5, the models of folds know clearly less than that of
     all images, and chance decides more: on eight draws (photos, Flickr8k), the first fits after
@@ -53,8 +55,8 @@ class Sizes:
     """Memory for a pair of an image and a label: held-out scores of several kinds."""
     memory_share: int = 4
     """If not all held-out scores fit, they take one part in this many of the memory."""
-    most_labels: int = 4096
-    """Labels with scores in that case, and dimensions of a space."""
+    most_labels: int = MOST_LABELS
+    """Labels with scores in that case, and dimensions of a space: as many as a read-out learns."""
     fewest_labels: int = 64
     """Labels with scores, and dimensions, however short memory is."""
     bytes_per_dimension: int = 60

@@ -199,9 +199,9 @@ def _suggest_block(
 class Rule:
     """Condition for a label to be suggested."""
 
-    n: int | None = None
+    n: int | None
     """Most labels per image."""
-    threshold: float = 0.0
+    threshold: float
     """Least confidence; above 1 if nothing is to be suggested."""
     precision: float | None = None
     """Share of correct suggestions for which the threshold was chosen."""

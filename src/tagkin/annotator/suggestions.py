@@ -51,9 +51,9 @@ class LabelSuggestion(NamedTuple):
     """Column of the label matrix."""
     support: tuple[Support, ...]
     """Images that support the label, largest shares first."""
-    name_share: float = 0.0
+    name_share: float
     """Share of the label's name in the evidence."""
-    readout_share: float = 0.0
+    readout_share: float
     """Share of the read-out of the image itself. Supporting images have the remaining share."""
 
 
@@ -114,9 +114,9 @@ class TagSuggestion:
     """Probability that the tag is right: of suggestions with .8, 80 % are."""
     kin: tuple[Kin, ...]
     """Tagged photographs that support the tag, largest shares first."""
-    name_share: float = 0.0
+    name_share: float
     """Share of the tag's name in the evidence."""
-    readout_share: float = 0.0
+    readout_share: float
     """Share of the read-out of the photograph itself. Kin have the remaining share."""
 
 
@@ -221,7 +221,8 @@ def suggestion_columns(
     Examples
     --------
     >>> from tagkin.annotator import LabelSuggestion, suggestion_columns
-    >>> sea, boat = LabelSuggestion("sea", 0.9, 0, ()), LabelSuggestion("boat", 0.6, 1, (), 0.25)
+    >>> sea = LabelSuggestion("sea", 0.9, 0, (), 0.0, 0.0)
+    >>> boat = LabelSuggestion("boat", 0.6, 1, (), 0.25, 0.0)
     >>> columns = suggestion_columns([[sea, boat], [], [sea]])
     >>> columns["image"].tolist(), columns["tag"].tolist()
     ([0, 0, 2], ['sea', 'boat', 'sea'])

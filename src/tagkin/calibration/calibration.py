@@ -18,6 +18,7 @@ from tagkin.records.rules import Floats, Whole
 from tagkin.wording import count
 
 __all__ = [
+    "FARTHEST",
     "LINKING",
     "Calibration",
     "Cuts",
@@ -39,9 +40,8 @@ class Linking:
     """
 
     step: float = 0.05
-    """Width of the groups of log-odds. With .25, cuts are coarser and find 4 % fewer."""
-    most: float = 20.0
-    """Log-odds are grouped from minus this to this."""
+    """Width of the groups of log-odds, and of the grid of labels' shares. With .25, cuts are
+    coarser and find 4 % fewer."""
     knee: float = -1.0
     """Log-odds above which a label is less likely than its log-odds say. With −2 or −.5, the
     calibration error changed by at most .01."""
@@ -51,8 +51,6 @@ class Linking:
     .82. With .2 and without names, too little is said between 50 and 90 %, .05 on Flickr8k."""
     shrink_pull: float = 100.0
     """Pull of γ to this, about the information of some hundred likely pairs."""
-    most_shrink: float = 0.9
-    """Largest γ, so probabilities rank like z."""
     prior_pairs: float = 10.0
     """Pairs that the probability counts for at a cut. With none, nothing is suggested with 20
     images. With 20 pairs, an asked .8 reached .61 for words of captions with 20 images, and .70
@@ -63,6 +61,8 @@ class Linking:
 
 
 LINKING = Linking()
+FARTHEST = float(-np.log(np.finfo(np.float32).eps))
+"""Log-odds from which on a probability is next to 1, and that of minus this next to 0."""
 
 
 @storable
@@ -184,7 +184,7 @@ def tally_pairs(
     `positive_weights` (D,) are the weights of images with a label, `image_weights` (n,) those of
     all pairs of an image.
     """
-    half = round(LINKING.most / LINKING.step)
+    half = round(FARTHEST / LINKING.step)
     count, positives = np.zeros((2, 2 * half + 1))
     for rows in row_blocks(len(z), 32 * z.shape[1]):
         group = np.clip(np.rint(z[rows] / LINKING.step), -half, half).astype(np.int32) + half
@@ -215,7 +215,8 @@ def fit_shrink(tally: Tally) -> float:
         surprise = tally.count * np.logaddexp(0, log_odds) - tally.positives * log_odds
         return float(surprise.sum() + LINKING.shrink_pull / 2 * (shrink - LINKING.shrink) ** 2)
 
-    return float(minimize_scalar(loss, bounds=(0, LINKING.most_shrink), method="bounded").x)
+    # below 1, probabilities rank like z
+    return float(minimize_scalar(loss, bounds=(0, 1), method="bounded").x)
 
 
 def fit_cuts(tally: Tally, shrink: float) -> Cuts:

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, expit, row_blocks
+from tagkin.arrays.blocks import cached_rows
 from tagkin.arrays.labels import check_pair, count_below, read_scores
 from tagkin.arrays.threads import run_parallel
 from tagkin.calibration.label_errors import LabelErrors
-from tagkin.calibration.mixture import MIXING
 
 __all__ = [
     "ERRORS",
@@ -37,17 +37,15 @@ class ErrorNumbers:
 
     groups: int = 128
     """Groups of ranks that a label's images are summarised in, at most."""
-    start: float = 0.03
-    """Initial share of wrong and of missing labels."""
     most: float = 0.95
     """Largest share of wrong and of missing labels."""
     prior: int = 100
     """Labels with a share `prior_share` of errors that are added, so few labels do not give an
-    extreme share. A label's own errors are shrunk to its expectation with the same weight."""
+    extreme share. A label's own errors are shrunk to its expectation with the same weight. Labels
+    on fewer images fit the sigmoid worst and would dominate, so only labels on this many images
+    decide whether wrong labels fall on all labels equally often."""
     prior_share: float = 0.01
-    frequent: int = 100
-    """Images. Rarer labels fit the sigmoid worst and would dominate, so only labels on this many
-    images decide whether wrong labels fall on all labels equally often."""
+    """Share of wrong and of missing labels at first, too."""
     clearly: float = 10.0
     """Log-likelihood that this must gain."""
     most_rounds: int = 200
@@ -104,7 +102,7 @@ def expect_errors(
     """
     n_labels, n_groups = table.mean.shape
     sums = np.empty((7, n_labels))
-    step = max(1, MIXING.cached // (8 * n_groups))
+    step = cached_rows(8 * 8 * n_groups)
     for start in range(0, n_labels, step):
         block = slice(start, start + step)
         a, e = wrong_rates[block, None], missing_rates[block, None]
@@ -171,7 +169,7 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     table = summarize(Z, labels)
     n_present = table.positives.sum(axis=1)
     n_absent = Z.shape[0] - n_present  # images that can get the label wrongly
-    is_frequent = n_present >= ERRORS.frequent
+    is_frequent = n_present >= ERRORS.prior
     # by frequency or, if there are frequent labels to tell, equally often
     expectations = [n_present * n_absent, *([n_absent] if is_frequent.any() else [])]
     best, *others = run_parallel([partial(_maximize, table, weights) for weights in expectations])
@@ -288,10 +286,10 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
     n = table.count.sum(axis=1)
     there = table.positives.sum(axis=1)
     weights = weights / max(weights.sum(), 1)
-    rates = ERRORS.start * there.sum() * weights / np.maximum(n - there, 1)
+    rates = ERRORS.prior_share * there.sum() * weights / np.maximum(n - there, 1)
     rates = np.minimum(rates, ERRORS.most * there / n)
     sigmoids, prior = np.tile([1.0, 0.0], (len(n), 1)), _Prior(np.array([1.0, 0.0]), np.eye(2))
-    model = _Model(sigmoids, rates, np.full(len(n), ERRORS.start))
+    model = _Model(sigmoids, rates, np.full(len(n), ERRORS.prior_share))
     before, path = np.zeros(2), [model]
     for _ in range(ERRORS.most_rounds):
         expected = model.expected(table)

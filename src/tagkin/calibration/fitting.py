@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, check_groups, logit
-from tagkin.calibration.calibration import Calibration, fit_cuts, fit_shrink, tally_pairs
+from tagkin.calibration.calibration import LINKING, Calibration, fit_cuts, fit_shrink, tally_pairs
 from tagkin.calibration.mixture import MIXING, Columns, fit_mixture, share_logits
 
 __all__ = ["MIXING", "Calibrated", "HeldOutScores", "fit_calibration", "frequency_levels"]
 
 
-@dataclass(frozen=True)
-class Frequency:
-    """Numbers of `frequency_levels`."""
-
-    rounds: int = 5
-    """Few, so the shares of labels stay spread out."""
-    step: float = 0.05
-    """Between neighbouring shares, as a logarithm."""
-
-
-FREQUENCY = Frequency()
+_ROUNDS = 5  # of `frequency_levels`; few, so the shares of labels stay spread out
 
 
 class HeldOutScores(NamedTuple):
@@ -179,12 +168,12 @@ def frequency_levels(counts: np.ndarray, n: int) -> np.ndarray:
         return levels
     r, place, n_labels = np.unique(counts[seen], return_inverse=True, return_counts=True)
     low, high = np.log(0.1 / n), np.log(1 - 0.5 / n)
-    p = np.exp(np.linspace(low, high, int((high - low) / FREQUENCY.step) + 2))
+    p = np.exp(np.linspace(low, high, int((high - low) / LINKING.step) + 2))
     log_likelihood = r[:, None] * np.log(p) + (n - r)[:, None] * np.log1p(-p)
     log_likelihood -= np.log(-np.expm1(n * np.log1p(-p)))  # given that the count is not 0
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     weights = np.full(len(p), 1 / len(p))
-    for _ in range(FREQUENCY.rounds):
+    for _ in range(_ROUNDS):
         weights = n_labels @ _posterior(likelihood, weights) / n_labels.sum()
     expected = _posterior(likelihood, weights) @ p
     level = np.minimum(logit(expected) - logit(r / n), 0)

@@ -41,8 +41,6 @@ class AnswerNumbers:
     errors: float = 2.0
     """Standard errors that μ must lie above that. Without them, 240 answers about one label (μ of
     −.8 and −1.3, error .75) raised confidences on images of `photos` that say .58 to 41 % right."""
-    least: float = 1e-6
-    """Probabilities are kept this far from 0 and 1, so log-odds are finite."""
 
 
 ANSWERS = AnswerNumbers()
@@ -82,7 +80,7 @@ class UnannotatedLabels:
         p = np.asarray(to_numpy(check_scores(P)), dtype=np.float64)
         if p.shape[1] != len(self.offsets):
             raise InvalidInput(f"Found {p.shape[1]} labels, but {len(self.offsets)} were fitted.")
-        r = expit(logit(np.clip(p, ANSWERS.least, 1 - ANSWERS.least)) + self.offsets)
+        r = expit(_finite_logit(p) + self.offsets)
         is_forgotten = self.offset - ANSWERS.errors * self.error >= ANSWERS.forgotten
         q = p + (1 - p) * r if is_forgotten else p
         return np.where(annotated[:, None], r, q)
@@ -166,11 +164,17 @@ def _list_decisions(
     for matrix in (yes, no):
         rows, columns = matrix.nonzero()
         labels.append(columns)
-        log_odds.append(logit(np.clip(p[rows, columns], ANSWERS.least, 1 - ANSWERS.least)))
+        log_odds.append(_finite_logit(p[rows, columns]))
         plain = np.ones(len(rows), dtype=bool)
         by_r.append(plain if annotated is None or matrix is no else np.asarray(annotated)[rows])
     right = np.repeat([1.0, 0.0], [len(log_odds[0]), len(log_odds[1])])
     return np.concatenate(labels), np.concatenate(log_odds), right, np.concatenate(by_r)
+
+
+def _finite_logit(p: np.ndarray) -> np.ndarray:
+    """Return the logit of probabilities of the precision of float32, some of which are 0 or 1."""
+    least = np.finfo(np.float32).eps
+    return np.asarray(logit(np.clip(p, least, 1 - least)))
 
 
 def _fit_offsets(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelReport", "label_report"]
 
-_CONFUSED = 3
+_CONFUSED = 3  # labels that a label was taken for
 _PRIOR_IMAGES = 10  # images of mean quality that are added to each label's own
 
 

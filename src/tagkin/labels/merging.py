@@ -20,7 +20,6 @@ _IRREGULAR = {
     "tooth": "teeth",
 }
 _HISSING = ("s", "x", "z", "ch", "sh")
-_DEEPEST = 64  # levels; anything deeper is a cycle
 
 
 def plural_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
@@ -122,12 +121,15 @@ def whole_paths(counts: Mapping[Path, int]) -> dict[Path, tuple[Path, int]]:
 def _follow_up(end: Path, above: Mapping[Path, tuple[Path, bool]]) -> tuple[Path, int] | None:
     """Return all levels above an end, and how many of them are implied; None in a cycle."""
     path, n_implied, all_implied = end, 0, True
-    while len(path) <= _DEEPEST:
+    followed: set[Path] = set()
+    while True:
         n = next((n for n in range(len(path), 0, -1) if path[:n] in above), 0)
         if n == 0:
             return path[: -len(end)], n_implied
+        if path[:n] in followed:
+            return None
+        followed.add(path[:n])
         more, implied = above[path[:n]]
         all_implied &= implied
         n_implied += len(more) if all_implied else 0
         path = more + path
-    return None

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from tagkin.model_selection.choosing import GridSearchResult as GridSearchResult
     from tagkin.model_selection.choosing import Trial as Trial
     from tagkin.model_selection.choosing import grid_search as grid_search
+    from tagkin.model_selection.cross_validation import MEASURES as MEASURES
     from tagkin.model_selection.cross_validation import evaluate_folds as evaluate_folds
     from tagkin.model_selection.cross_validation import held_out_scores as held_out_scores
-    from tagkin.model_selection.measures import MEASURES as MEASURES
 
 __all__ = [
     "MEASURES",
@@ -29,7 +29,7 @@ __all__ = [
 # Imported at first use, because they import scikit-learn, and `tagkin suggest` finds groups.
 _HOMES = {
     "GridSearchResult": "choosing",
-    "MEASURES": "measures",
+    "MEASURES": "cross_validation",
     "Trial": "choosing",
     "evaluate_folds": "cross_validation",
     "grid_search": "choosing",

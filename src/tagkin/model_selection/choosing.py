@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator, clone
 
 from tagkin.arrays import Array
 from tagkin.errors import InvalidInput
-from tagkin.model_selection.cross_validation import check_inputs
+from tagkin.model_selection.cross_validation import Measure, check_inputs, find_measure
 from tagkin.model_selection.folds import Splits, make_folds
-from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.scoring import score_settings
 from tagkin.progress import Progress, with_progress
 

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from tagkin.arrays import Array, check_features, check_groups, check_label_matrix
 from tagkin.errors import InvalidInput
+from tagkin.evaluation import evaluate, mean_average_precision, mean_image_average_precision
 from tagkin.model_selection.folds import Splits, make_folds
-from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.scoring import Images, score_settings
 from tagkin.progress import Progress, with_progress
 
-__all__ = ["evaluate_folds", "held_out_scores"]
+__all__ = ["MEASURES", "Measure", "evaluate_folds", "find_measure", "held_out_scores"]
+
+Measure = Callable[[Array, Array], float]
+
+# to compare settings by, named like the metrics of `tagkin.evaluate`
+MEASURES: dict[str, Measure] = {
+    "MAP": mean_average_precision,
+    "MiAP": mean_image_average_precision,
+    "image_precision": lambda Y, S: evaluate(Y, S)["image_precision"],
+    "image_recall": lambda Y, S: evaluate(Y, S)["image_recall"],
+    "hit_rate": lambda Y, S: evaluate(Y, S)["hit_rate"],
+    "macro_precision": lambda Y, S: evaluate(Y, S)["macro_precision"],
+    "macro_recall": lambda Y, S: evaluate(Y, S)["macro_recall"],
+    "n_plus": lambda Y, S: evaluate(Y, S)["n_plus"],
+}
+
+
+def find_measure(measure: str | Measure) -> Measure:
+    """Return a measure by its name, or the function itself."""
+    if callable(measure):
+        return measure
+    if measure not in MEASURES:
+        raise InvalidInput(
+            f"measure must be one of {', '.join(MEASURES)}, or a function of (Y, S); found "
+            f"{measure!r}."
+        )
+    return MEASURES[measure]
 
 
 def evaluate_folds(

@@ -14,7 +14,7 @@ import scipy.sparse
 
 from tagkin.arrays import Array, as_block, check_groups, to_numpy
 from tagkin.arrays.linalg import matmul
-from tagkin.calibration.mixture import Columns, fit_mixture, share_logits
+from tagkin.calibration.mixture import MOST_SCORES, Columns, fit_mixture, share_logits
 from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["Linear", "as_log_odds"]
@@ -23,8 +23,6 @@ Linear = tuple[np.ndarray, np.ndarray]
 """Coefficients (m×D) and intercepts (D,)."""
 
 _PARTS = 3  # each is held out in turn
-_MOST = 2**25  # held-out scores; if there are more, only a sample of the images is used
-_LEAST_SLOPE = 1e-3  # slope; above 0, so a label's images keep their order
 _START_PULL = np.array([0.01, 1e6])  # of the common slope to 1, and of a common intercept to 0
 _PULL = np.array([1.0, 0.1])  # of a label's slope and intercept to the common ones
 
@@ -69,7 +67,7 @@ def _fit_log_odds(
 ) -> Linear:
     """Fit aₜ and bₜ (D,) that make held-out labels most likely; see `fit_mixture`."""
     n, d = labels.shape
-    step = -(-n * d // _MOST)
+    step = -(-n * d // MOST_SCORES)
     scores, truth = [], []
     for number in range(_PARTS):
         known, new = np.flatnonzero(part != number), np.flatnonzero(part == number)[::step]
@@ -90,5 +88,5 @@ def _fit_log_odds(
     columns = Columns([held_out], np.zeros((d, 1)), one, one, _START_PULL, _PULL, one > 0)
     mixture, _ = fit_mixture(columns, present, share_logits(present), np.ones(d), judged)
     offset = np.where(judged, mixture.intercepts, share_logits(labels))
-    slope = np.maximum(mixture.weights[:, 0], _LEAST_SLOPE) / spread
+    slope = mixture.weights[:, 0] / spread
     return slope, offset - slope * mean

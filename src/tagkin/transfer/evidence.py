@@ -53,7 +53,7 @@ class Evidence:
     """Distance of each neighbour."""
     name: str | int
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
-    readout: float = 0.0
+    readout: float
     """What the read-out adds; 0 for methods without a read-out."""
 
     def with_score(self, score: float) -> Evidence:
@@ -90,6 +90,7 @@ def supporting_neighbors(
             shares[order],
             neighbors.distances[carriers],
             names[t],
+            readout=0.0,
         )
 
 

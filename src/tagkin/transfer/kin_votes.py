@@ -29,9 +29,8 @@ class VoteNumbers:
     """Numbers of the votes."""
 
     prior: float = 1e-3
-    """ε, the vote of a label's share: the logit of a label without votes stays finite."""
-    least_part: float = 1e-3
-    """Least share of the neighbours in a score: they can still be ranked."""
+    """ε, the vote of a label's share: the logit of a label without votes stays finite. Also the
+    least share of the neighbours in a score: they can still be ranked."""
     rejection: int = 10
     """A rejection votes like this many neighbours without the label."""
     votes: float = 1 / 3
@@ -195,7 +194,7 @@ class KinVotes(NearestVotes):
             lifts = np.maximum([a * (vote_score - prior[t]), b * (read - prior[t])], 0)
             weights = lifts if lifts.any() else np.array([a, b])
             # neighbours always keep a little, so they can still be ranked
-            part = max(weights[0] / weights.sum(), NUMBERS.least_part)
+            part = max(weights[0] / weights.sum(), NUMBERS.prior)
             score = float(a * vote_score + b * read)
             by_votes = part * score if len(votes_only.indices) else 0.0
             by_neighbors = votes_only.with_score(by_votes)

@@ -36,8 +36,7 @@ from tagkin.transfer.logistic_features import Basis, Columns, Features
 
 __all__ = ["LogisticFit", "Targets", "Unknown", "fit_logistic"]
 
-_LINE_STEPS = 2
-STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
+_LINE_STEPS = 2  # of a line search: the first length, and one correction
 
 
 class LogisticFit(NamedTuple):
@@ -224,17 +223,13 @@ class _Problem:
             open_ = size > tolerance**2 * first
             if not open_.any():
                 break
-            if np.count_nonzero(open_) <= STILL_OPEN * len(
-                open_
-            ):  # solved labels cost no more work
+            if not open_.all():  # solved labels cost no more work
                 done_w[:, left], done_b[left] = w, b
                 left, columns = left[open_], np.flatnonzero(open_)
                 margins = self._restrict(columns, margins)
                 w, gw, zw, direction_w = (part[:, columns] for part in (w, gw, zw, direction_w))
                 b, gb, zb, direction_b = (part[columns] for part in (b, gb, zb, direction_b))
-                size, first, before, open_ = (
-                    part[columns] for part in (size, first, before, open_)
-                )
+                size, first, before = (part[columns] for part in (size, first, before))
                 old = None if old is None else (old[0][:, columns], old[1][columns])
             turn = np.zeros(len(left))
             if old is not None:  # Polak and Ribière's rule, restarted if it points back
@@ -243,7 +238,6 @@ class _Problem:
             direction_w, direction_b = turn * direction_w - zw, turn * direction_b - zb
             uphill = (direction_w * gw).sum(axis=0) + direction_b * gb >= 0
             direction_w[:, uphill], direction_b[uphill] = -zw[:, uphill], -zb[uphill]
-            direction_w[:, ~open_], direction_b[~open_] = 0, 0
             old, before = (gw, gb), np.maximum(size, 1e-300)
             along = self.features.margins(direction_w, direction_b)
             uphill_by = (direction_w * gw).sum(axis=0) + direction_b * gb

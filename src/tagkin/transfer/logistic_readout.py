@@ -20,14 +20,13 @@ from tagkin.records.rules import Whole
 from tagkin.transfer.label_transfer import LabelTransfer, check_positive, check_share
 from tagkin.transfer.logistic import Targets, Unknown, fit_logistic
 from tagkin.transfer.logistic_features import Basis, orthogonal_basis
-from tagkin.transfer.readout import KernelColumns, Readout
+from tagkin.transfer.readout import MOST_LABELS, KernelColumns, Readout
 
 __all__ = ["LogisticReadout"]
 
 _JITTER = 1e-6  # added to the diagonal of k(S, S), which is 1; about float32 precision
 _UNKNOWN_WEIGHT = 0.3  # of an expected label; a known label has weight 1
 _SAMPLE = 2  # images per landmark in the sample that directions are estimated from
-_MOST_LABELS = 4096  # to learn; rarer labels score the logit of their share
 # Directions are left out if the features' sum of squares over the images is below this times
 # `tol` λ. With the default tol that is λ. In such directions the penalty outweighs the loss, whose
 # curvature is at most a quarter of the sum of squares, for labels on half of the images.
@@ -239,7 +238,7 @@ def _learnable_labels(n_present: np.ndarray, n_known: np.ndarray) -> np.ndarray:
     """Return the labels that can be learned, at most the 4,096 most frequent."""
     possible = np.flatnonzero((n_present > 0) & (n_present < n_known))
     order = np.argsort(-n_present[possible], kind="stable")
-    return np.sort(possible[order[:_MOST_LABELS]])
+    return np.sort(possible[order[:MOST_LABELS]])
 
 
 def _logit_of_share(n_present: np.ndarray, n_known: np.ndarray) -> np.ndarray:

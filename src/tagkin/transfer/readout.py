@@ -16,7 +16,9 @@ from tagkin.records.rules import Floats, Indices, Number
 from tagkin.transfer.neighbor_lists import on_device_of
 from tagkin.wording import count
 
-__all__ = ["KernelColumns", "Readout"]
+__all__ = ["MOST_LABELS", "KernelColumns", "Readout"]
+
+MOST_LABELS = 4096  # that a read-out learns; rarer ones score the logit of their share
 
 _KERNEL = ArcCosine()
 
