@@ -16,10 +16,10 @@ COMMANDS = {
 }
 
 _PROFILE = """\
-Spaces take nearly half of the CPU time and read-outs a fifth. Then come neighbours and votes (11 %),
-audit and confidences (11 %), tag names (8 %) and series (5 %). Half of all is matrix products and
-factors, so the time follows the machine's speed at these: on a shared machine it varies by half from
-hour to hour."""
+Spaces take nearly half of the CPU time and read-outs a fifth. Then come neighbours and votes (11
+%), audit and confidences (11 %), tag names (8 %) and series (5 %). Half of all is matrix products and
+factors, so the time follows the machine's speed at these: on a shared machine it varies by half
+from hour to hour."""
 
 
 def learning_section(found: dict[str, Any] | None) -> str:
