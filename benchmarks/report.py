@@ -62,7 +62,8 @@ def _introduction(measured: dict[str, dict[str, str]]) -> str:
     rows = [[", ".join(names), *key] for key, names in groups.items()]
     return f"""# Benchmarks
 
-Reading photographs takes most of the time: learning from 10,000 of them takes 12 seconds on two quiet cores.
+Reading photographs takes most of the time: learning from 10,000 of them takes 12 seconds on two
+quiet cores.
 `make bench` runs all benchmarks and regenerates this page. Raw numbers are in `benchmarks.json`.
 Each ratio compares runs made side by side on one machine. Absolute times depend on the processor:
 

@@ -16,8 +16,8 @@ COMMANDS = {
 }
 
 _PROFILE = """\
-Spaces take nearly half of the CPU time and read-outs a fifth. Then come neighbours and votes (11
-%), audit and confidences (11 %), tag names (8 %) and series (5 %). Half of all is matrix products and
+Spaces take nearly half of the CPU time and read-outs a fifth. Neighbours and votes take 11 %, and
+so do audit and confidences. Tag names take 8 % and series 5 %. Half of all is matrix products and
 factors, so the time follows the machine's speed at these: on a shared machine it varies by half
 from hour to hour."""
 
