@@ -194,6 +194,20 @@ def test_scalings_differ_by_the_length_of_each_dimension(n_landmarks, collection
     np.testing.assert_allclose(psi("correlation", X_new)[0], psi("none", X_new)[0] * correlations)
 
 
+@pytest.mark.parametrize("scaling", ["correlation", "unit", "none"])
+@pytest.mark.parametrize("n_landmarks", [60, 1000])
+def test_single_precision_has_every_scaling(n_landmarks, scaling, collection, as_array):
+    X, Y, X_new = collection
+
+    def psi(dtype):
+        space = SemanticSpace(n_landmarks=n_landmarks, scaling=scaling, random_state=0)
+        space.fit(as_array(X.astype(dtype)), as_array(Y))
+        return gram(space.transform(as_array(X_new.astype(dtype))))
+
+    exact = psi(np.float64)
+    assert np.abs(psi(np.float32) - exact).max() < 1e-3 * np.abs(exact).max()
+
+
 def test_components_are_the_best_correlated(collection):
     X, Y, X_new = collection
     space = SemanticSpace().fit(X, Y)

@@ -65,9 +65,10 @@ def solve_exactly(
     regression = from_kernel(K, fewer, regularization, rotated=rotated)
 
     def norms(coefficients: Array) -> Array:
-        return xp.linalg.vector_norm(
-            matmul(K, coefficients) - regularization * coefficients, axis=0
-        )
+        # in the precision of K, which is by now K + κI and too large to copy
+        directions = xp.astype(coefficients, K.dtype, copy=False)
+        projections = matmul(K, directions) - regularization * directions
+        return xp.astype(xp.linalg.vector_norm(projections, axis=0), xp.float64, copy=False)
 
     solution = _scale(regression, (mean, text_mean), solving, norms)
     if back is not None:
