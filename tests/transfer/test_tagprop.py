@@ -1,6 +1,7 @@
 """TagProp against the dense formula with an N×K×D array, numerical derivatives, real data."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -128,19 +129,34 @@ def test_gradients_by_the_weights(sigmoids):
         assert abs(gradient[0]) > 1e-5
 
 
-def test_many_pairs_are_summed_part_by_part():
-    """More than are computed at a time: 9,900 or so of 500 images and 20 labels."""
+def test_the_likelihood_of_many_pairs():
+    """9,900 or so, of 500 images and 20 labels."""
     rng = np.random.default_rng(0)
     Y = (rng.random((500, 20)) < 0.4).astype(float)
     indices = rng.integers(0, 500, (500, 9))
     sigmoids = Sigmoids(rng.uniform(-1, 4, 20), rng.uniform(-3, 1, 20))
     pairs, penalties = pairs_of(indices, Y, True), rng.standard_normal(9)
-    assert len(pairs.cost) > 2**13
     value, gradient = rank_loss(penalties, pairs, sigmoids)
     p = dense_p(softmax(-penalties), indices, Y)
     assert value == pytest.approx(dense_loss(dense_predictions(p, sigmoids), Y), rel=1e-12)
     numerical = slope_by_differences(lambda x: rank_loss(x, pairs, sigmoids)[0], penalties)
     np.testing.assert_allclose(gradient, numerical, atol=1e-9)
+
+
+@pytest.mark.parametrize("by_rank", [True, False])
+def test_the_memory_of_the_table(by_rank):
+    """As the docstring of TagProp says, in bytes for each label of a neighbour."""
+    rng = np.random.default_rng(0)
+    Y = scipy.sparse.csr_array((rng.random((2000, 100)) < 0.05).astype(np.float32))
+    indices = rng.integers(0, 2000, (2000, 50))
+    n_entries = int(np.diff(Y.indptr)[indices].sum())
+    tracemalloc.start()
+    pairs = Pairs.of(indices, Y, by_rank=by_rank)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(pairs.slot) == n_entries
+    assert pairs.slot.nbytes + pairs.pair.nbytes == 16 * n_entries
+    assert peak < 52 * n_entries
 
 
 def test_gradient_and_hessian_of_the_sigmoids():

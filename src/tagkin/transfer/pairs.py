@@ -48,37 +48,30 @@ class Pairs:
 
         There is a weight for each rank, or for each neighbour of each image.
         """
-        xp, place = namespace(indices), indices.device
-        (n, k), d = indices.shape, labels.shape[1]
-        starts, carried = (
-            xp.asarray(part.astype(np.int64), device=place)
+        xp, (n, k), d = namespace(indices), indices.shape, labels.shape[1]
+        starts, columns = (
+            xp.asarray(part.astype(np.int64), device=indices.device)
             for part in (labels.indptr, labels.indices)
         )
-
-        def count_up(size: int) -> Array:
-            return xp.arange(size, dtype=xp.int64, device=place)
-
-        neighbor = xp.clip(indices.reshape(-1), 0, None)
-        counts = (starts[1:] - starts[:-1])[neighbor] * (indices.reshape(-1) >= 0)
-        slot = xp.repeat(count_up(n * k), counts)
-        before = xp.cumulative_sum(counts) - counts
-        entry = count_up(slot.shape[0]) + (starts[neighbor] - before)[slot]
-        key = slot // k * d + carried[entry]
-        order = xp.argsort(key, stable=True)
-        key, slot = key[order], slot[order]
-        fresh = xp.ones(key.shape[0], dtype=xp.bool, device=place)
+        key, slot = _sorted_entries(indices, starts, columns, d)
+        fresh = xp.ones(key.shape[0], dtype=xp.bool, device=key.device)
         fresh[1:] = key[1:] != key[:-1]
         pair = key[fresh]
-        own = xp.sort(xp.repeat(count_up(n) * d, starts[1:] - starts[:-1]) + carried)
+        del key  # the table is the largest array here, and memory is for few of its size
+        of_entry = xp.cumulative_sum(fresh, dtype=xp.int64)
+        of_entry -= 1
+        if by_rank:
+            slot %= k
+        own = xp.sort(xp.repeat(_count_up(n, pair) * d, starts[1:] - starts[:-1]) + columns)
         position = xp.clip(xp.searchsorted(own, pair), 0, own.shape[0] - 1)
         return cls(
             label=pair % d,
             present=own[position] == pair,
             positives=np.bincount(labels.indices, minlength=d),
             n_images=n,
-            slot=slot % k if by_rank else slot,
+            slot=slot,
             n_weights=k if by_rank else n * k,
-            pair=xp.cumulative_sum(xp.astype(fresh, xp.int64)) - 1,
+            pair=of_entry,
         )
 
     def votes(self, weights: Array) -> Array:
@@ -137,6 +130,31 @@ class Pairs:
         return _Sums(self.label, len(self.positives))
 
 
+def _sorted_entries(indices: Array, starts: Array, columns: Array, d: int) -> tuple[Array, Array]:
+    """Return i·D + t and i·K + k for each label t of neighbour k of image i, ascending (E,).
+
+    The labels of image j are ``columns[starts[j]:starts[j + 1]]``, of D in all.
+    """
+    xp, (n, k) = namespace(indices), indices.shape
+    neighbor = xp.clip(indices.reshape(-1), 0, None)
+    counts = (starts[1:] - starts[:-1])[neighbor] * (indices.reshape(-1) >= 0)
+    slot = xp.repeat(_count_up(n * k, indices), counts)
+    first = starts[neighbor] - (xp.cumulative_sum(counts) - counts)
+    entry = first[slot]
+    entry += _count_up(slot.shape[0], indices)
+    key = columns[entry]
+    del entry
+    key += slot // k * d
+    order = xp.argsort(key, stable=True)
+    return key[order], slot[order]
+
+
+def _count_up(size: int, where: Array) -> Array:
+    """Return 0, 1, … on the device of `where`."""
+    xp = namespace(where)
+    return xp.arange(size, dtype=xp.int64, device=where.device)
+
+
 class _Sums:
     """Sums of values (E,) by their group, whose number is in `group` (E,).
 
@@ -148,8 +166,7 @@ class _Sums:
         if on_accelerator(group):
             xp = namespace(group)
             self._order = xp.argsort(group, stable=True)
-            numbers = xp.arange(n_groups + 1, dtype=xp.int64, device=group.device)
-            self._bounds = xp.searchsorted(group[self._order], numbers)
+            self._bounds = xp.searchsorted(group[self._order], _count_up(n_groups + 1, group))
 
     def __call__(self, values: Array) -> Array:
         if not on_accelerator(self._group):
