@@ -26,8 +26,6 @@ from tagkin.records.rules import Whole
 
 __all__ = ["ArcCosine", "angular", "angular_order2_float32"]
 
-_ROWS_AT_A_TIME = 2048
-
 
 @storable
 @dataclass(frozen=True)
@@ -90,8 +88,7 @@ class ArcCosine(Kernel):
         both = [(axis, norms == 0) for axis, norms in enumerate((norm_x, norm_y))]
         zeros = [(axis, zero) for axis, zero in both if bool(zero.any())]
         if fast and self.normalized and not zeros and on_accelerator(X) and X is not Y:
-            # column by column, because products KᵀK of the result are then fastest
-            values = fused_order2(matmul(right, left.T).T, shift)
+            values = fused_order2(left, right, shift)
             if values is not None:
                 return values
         function = angular_order2_float32 if fast else partial(angular, order=self.order)
@@ -112,8 +109,7 @@ class ArcCosine(Kernel):
 def _apply(function: Callable[[Array], Array], left: Array, right: Array) -> Array:
     """Return a function, which may work in place, of all products of rows (n×m).
 
-    On the host it gets products while they are in a core's cache, on as many threads as BLAS would
-    use.
+    On the host it takes as many threads as the products.
     """
     if left is right or not isinstance(left, np.ndarray):
         K = self_products(left) if left is right else matmul(left, right.T)
@@ -126,7 +122,7 @@ def _apply(function: Callable[[Array], Array], left: Array, right: Array) -> Arr
         apply_in_pieces(function, K[rows])
 
     with blas_threads_for(n * m * left.shape[1]):
-        run_in_threads(work, n, K.itemsize * m, _ROWS_AT_A_TIME)
+        run_in_threads(work, n, K.itemsize * m, n)
     return K
 
 
@@ -169,18 +165,16 @@ def angular(rho: Array, order: int) -> Array:
 #
 # Its largest error ρ |h(t) − …| over [0, 1] is the smallest, 2.9e-7: with float32 rounding the
 # whole is within 5e-7 of the closed form on all of [-1, 1]. A polynomial of degree 6 takes three
-# passes more, each as long as half a division, and is off by 5.2e-7 before rounding.
-_ODD_COEFFICIENTS = (
-    0.42441040675077146,
-    0.07078356972008348,
-    0.0033170566125784538,
-    0.0009796805364379799,
+# passes more, each as long as half a division, and is off by 5.2e-7 before rounding. In u = ρ/√3,
+# the even part is u² + 1/6, and the terms of h have factors √3 and powers of 3.
+_ODD = (
+    0.42441040675077146 * 3**0.5,  # c₀
+    0.07078356972008348 * 3**1.5,  # c₁
+    0.0033170566125784538 * 3**2.5,  # c₂
+    0.0009796805364379799 * 3**3.5,  # c₃
 )
-_POLE, _RESIDUE = 1.37, 0.0001883291441056023
+_FRACTION = 0.0001883291441056023 * 3**2.5, 1.37 / 3  # d and b
 ROOT_THIRD = 3**-0.5
-# of u = ρ/√3, whose square is the even part t/3 itself: one pass less
-_ODD_OF_U = tuple(c * 3 ** (k + 0.5) for k, c in enumerate(_ODD_COEFFICIENTS))
-_POLE_OF_U, _RESIDUE_OF_U = _POLE / 3, _RESIDUE * 3**2.5
 
 
 def angular_order2_float32(u: Array) -> Array:
@@ -190,29 +184,29 @@ def angular_order2_float32(u: Array) -> Array:
     range.
     """
     third = u * u
-    odd = _RESIDUE_OF_U / (_POLE_OF_U - third)
-    for coefficient in _ODD_OF_U[:0:-1]:
+    d, b = _FRACTION
+    odd = d / (b - third)
+    for coefficient in _ODD[:0:-1]:
         odd += coefficient
         odd *= third
-    odd += _ODD_OF_U[0]
+    odd += _ODD[0]
     u *= odd
     u += third
     u += 1 / 6
     return u
 
 
-def fused_order2(K: Array, shift: Array | None) -> Array | None:
-    """Replace float32 K = cos θ/√3 (n×m) by J₂(θ)/J₂(0) − `shift` (m,).
+def fused_order2(left: Array, right: Array, shift: Array | None) -> Array | None:
+    """Return J₂(θ)/J₂(0) − `shift` (m,) of products cos θ/√3 of float32 rows (n×d, m×d), on a GPU.
 
-    This takes one pass over the memory of a GPU. K (n×m) is stored column by column. Return None
-    without Triton.
+    After the products, this takes one pass over the memory. Return None without Triton.
     """
     try:
         from tagkin.kernels.triton_order2 import apply_order2
     except ImportError:
         return None
-    xp = namespace(K)
-    less = xp.zeros(K.shape[1], dtype=K.dtype, device=K.device) if shift is None else shift
-    coefficients = _POLE_OF_U, _RESIDUE_OF_U, *_ODD_OF_U
-    apply_order2(K.T, less, coefficients)
-    return K
+    xp = namespace(left)
+    columns = matmul(right, left.T)  # column by column: products KᵀK of K are then fastest
+    less = xp.zeros(len(right), dtype=left.dtype, device=left.device) if shift is None else shift
+    apply_order2(columns, less, (*_FRACTION, *_ODD))
+    return columns.T
