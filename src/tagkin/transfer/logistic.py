@@ -36,8 +36,6 @@ from tagkin.transfer.logistic_features import Basis, Columns, Features
 
 __all__ = ["LogisticFit", "Targets", "Unknown", "fit_logistic"]
 
-_LINE_STEPS = 2  # of a line search: the first length, and one correction
-
 
 class LogisticFit(NamedTuple):
     """Scores are ``C @ coef + intercept``."""
@@ -283,32 +281,24 @@ class _Problem:
         direction: np.ndarray,
         uphill_by: np.ndarray,
     ) -> np.ndarray:
-        """Return the step length (B,) of least loss, by Newton's steps between known bounds.
+        """Return the step length (B,) of least loss, by two of Newton's steps.
 
         The second derivatives are upper bounds, so steps are rather too short than too long.
         `uphill_by` (B,) is the slope at the start.
         """
         slope, bend = (w * direction).sum(axis=0), (direction * direction).sum(axis=0)
-        length = np.zeros(w.shape[1])
-        low, high = np.zeros_like(length), np.full_like(length, np.inf)
-        falls, rises = uphill_by, np.zeros_like(length)  # slopes at either bound
-        for step in range(_LINE_STEPS):
-            if step == 0:
-                first, second = uphill_by, self._curvature_along(along)
-            else:
-                first, second = self._derivatives_along(margins, along, length)
-                first += self.regularization * (slope + length * bend)
-            second += self.regularization * bend
-            below = first < 0
-            low, falls = np.where(below, length, low), np.where(below, first, falls)
-            high, rises = np.where(below, high, length), np.where(below, rises, first)
-            newton = length - first / np.maximum(second, 1e-300)
-            # Beyond the minimum the loss may bend less than before it, and Newton's step may lead
-            # back to its start. Near a bound, take the zero of the line between both slopes.
-            straight = low + (high - low) * falls / np.minimum(falls - rises, -1e-300)
-            near = (newton < (3 * low + straight) / 4) | (newton > (straight + 3 * high) / 4)
-            length = np.where(np.isfinite(high) & near, straight, np.maximum(newton, low))
-        return length
+        curvature = self._curvature_along(along) + self.regularization * bend
+        length = -uphill_by / np.maximum(curvature, 1e-300)
+        first, second = self._derivatives_along(margins, along, length)
+        first += self.regularization * (slope + length * bend)
+        second += self.regularization * bend
+        newton = length - first / np.maximum(second, 1e-300)
+        # Beyond the minimum the loss may bend less than before it, and Newton's step may lead back
+        # to its start. Near a bound, take the zero of the line between both slopes.
+        beyond = first >= 0
+        straight = length * uphill_by / np.minimum(uphill_by - first, -1e-300)
+        near = (newton < straight / 4) | (newton > (straight + 3 * length) / 4)
+        return np.where(beyond & near, straight, np.maximum(newton, np.where(beyond, 0, length)))
 
     def _curvature_along(self, along: Array) -> np.ndarray:
         """Return second derivatives (B,) of the loss along a direction, at the last gradient."""
