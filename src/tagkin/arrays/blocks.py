@@ -34,7 +34,7 @@ T = TypeVar("T")
 # On the host, a fit takes half as long again with 4 MiB, and a tenth less with 2 GiB.
 _DEFAULT_BUDGET = 128 * 2**20
 _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
-_SHARE = 8  # an eighth of the free memory is for temporary blocks
+_SHARE = 8  # an eighth of the free memory is for temporary blocks; the rest, for results
 _MOST = 4 * 2**30  # larger blocks are not faster
 _CACHE = 2**18  # bytes of an array that passes over it find in a core's cache
 

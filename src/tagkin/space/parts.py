@@ -34,7 +34,7 @@ from tagkin.space.views import IndicatorView
 
 __all__ = ["LeaveOutSpaces"]
 
-HELD_BYTES = 2**29  # bytes of kernel columns that are kept
+HELD_BYTES = 2**29  # of kernel columns that are kept: 65,536 images with 2,048 landmarks
 
 
 class LeaveOutSpaces:

@@ -22,7 +22,7 @@ __all__ = ["Linear", "as_log_odds"]
 Linear = tuple[np.ndarray, np.ndarray]
 """Coefficients (m×D) and intercepts (D,)."""
 
-_PARTS = 3  # each is held out in turn
+_PARTS = 3  # each is held out in turn; more would take longer, for two numbers per label
 _START_PULL = np.array([0.01, 1e6])  # of the common slope to 1, and of a common intercept to 0
 _PULL = np.array([1.0, 0.1])  # of a label's slope and intercept to the common ones
 

@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 EPSILON = 1e-3  # predictions lie in [ε/2, 1 − ε/2]: a wrong prediction has a finite loss
-_STEEPEST = 1e4  # slope of a sigmoid that separates present from absent perfectly
 _TOLERANCE = 1e-9  # of the loss, which is about 1
 _OPTIONS = {"ftol": _TOLERANCE, "gtol": 0, "maxiter": 1000, "maxcor": 20}
 
@@ -204,7 +203,8 @@ def _newton_step(
     determinant = aa * bb - ab * ab
     sound = determinant > 1e-12 * aa * bb
     step_a = np.where(sound, ab * by_b - bb * by_a, 0) / np.where(sound, determinant, 1)
-    slope = np.clip(a + step_a, 0 if monotone else -_STEEPEST, _STEEPEST)
+    # a sigmoid that separates present from absent perfectly would rise for ever
+    slope = np.clip(a + step_a, 0 if monotone else -1e4, 1e4)
     # the offset's step follows from the slope's
     step_b = -(by_b + ab * (slope - a)) / bb
     return Sigmoids(slope, b + np.clip(step_b, -10, 10))

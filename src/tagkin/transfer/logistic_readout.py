@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, as_block, check_integer, expit, namespace, on_accelerator
+from tagkin.arrays import Array, as_block, check_integer, expit, namespace
 from tagkin.arrays.labels import check_complete, check_rejections, count_known, label_names
 from tagkin.arrays.linalg import cholesky
 from tagkin.arrays.namespaces import LabelMatrix, Seed
@@ -24,7 +24,6 @@ from tagkin.transfer.readout import MOST_LABELS, KernelColumns, Readout
 
 __all__ = ["LogisticReadout"]
 
-_JITTER = 1e-6  # added to the diagonal of k(S, S), which is 1; about float32 precision
 _UNKNOWN_WEIGHT = 0.3  # of an expected label; a known label has weight 1
 _SAMPLE = 2  # images per landmark in the sample that directions are estimated from
 # Directions are left out if the features' sum of squares over the images is below this times
@@ -174,14 +173,12 @@ class LogisticReadout(LabelTransfer):
         xp = namespace(columns.points)
         gram = xp.astype(columns.between_landmarks(), xp.float64)
         identity = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
-        jitter, factor = _JITTER, None
+        jitter, factor = 1e-6, None  # on a diagonal of 1; about float32 precision
         while factor is None:  # float32 values of many landmarks may need more jitter
             factor = cholesky((gram + gram.T) / 2 + jitter * identity)
             jitter *= 10
         step = max(1, columns.n_images // (_SAMPLE * gram.shape[0]))
         sample = columns.compute(columns.embeddings[::step])
-        if on_accelerator(sample):  # products of float32 may be less precise there
-            sample = xp.astype(sample, xp.float64)
         least = min(1.0, _WEAKEST * self.tol) * self.regularization
         return orthogonal_basis(sample, factor, columns.n_images, least)
 

@@ -18,7 +18,9 @@ from tagkin.wording import count
 
 __all__ = ["MOST_LABELS", "KernelColumns", "Readout"]
 
-MOST_LABELS = 4096  # that a read-out learns; rarer ones score the logit of their share
+# That a read-out learns: 32 MB of coefficients for 2,048 landmarks. Rarer labels score the logit of
+# their share.
+MOST_LABELS = 4096
 
 _KERNEL = ArcCosine()
 
