@@ -11,14 +11,13 @@ from pathlib import Path
 from tagkin.catalogue.database import LISTED, Database, as_list, set_fields
 from tagkin.catalogue.file_reading import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, replace_places
-from tagkin.collection.matching import match_table
+from tagkin.collection.matching import TagTable, match_table
 from tagkin.collection.tag_files import (
     explain_found,
     find_tag_file,
     locate_tag_file,
     read_tags,
 )
-from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput
 
 __all__ = ["FileTags", "TagFile", "begin_tag_file", "read_tag_file", "store_tag_file"]

@@ -22,8 +22,8 @@ from urllib.parse import unquote
 
 from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.collection.levels import tidy
+from tagkin.collection.matching import TagTable
 from tagkin.collection.program_databases import ProgramDatabase, open_database
-from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = ["read_apple_photos", "read_digikam", "read_lightroom"]

@@ -20,7 +20,7 @@ from typing import Any
 
 from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.collection.levels import tidy
-from tagkin.collection.tag_tables import TagTable
+from tagkin.collection.matching import TagTable
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.sqlite import connect
 

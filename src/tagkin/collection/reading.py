@@ -96,12 +96,11 @@ def read_collection(
     rows: list[list[str]] = [[] for _ in files]
     absent: list[str] = []
     # here, because most photographs carry their tags
+    from tagkin.collection.matching import match_table
     from tagkin.collection.tag_files import explain_found, find_tag_file, read_tags
 
     path = find_tag_file(folders) if tags is None else Path(tags)
     if path is not None and tags != "embedded":
-        from tagkin.collection.matching import match_table
-
         with explain_found() if tags is None else nullcontext():
             table = read_tags(path)
             if not len(table):

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tagkin.collection.levels import merge_tags
-from tagkin.collection.tag_tables import TagTable
+from tagkin.collection.matching import TagTable
 from tagkin.errors import InvalidInput, Parameter, StorageError
 
 __all__ = ["explain_found", "find_tag_file", "guarded_cell", "locate_tag_file", "read_tags"]
