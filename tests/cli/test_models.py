@@ -277,6 +277,18 @@ def test_a_server_that_is_gone_or_not_wanted(shop, hub, content):
     assert "could not be downloaded from somebody/tiny-ONNX" in output
 
 
+def test_a_damaged_file_in_the_hubs_cache_is_downloaded(shop, hub, content):
+    cached = shop.folder / "hub/hub/models--somebody--tiny-ONNX/snapshots" / COMMIT
+    for path, data in content.items():
+        (cached / path).parent.mkdir(parents=True, exist_ok=True)
+        (cached / path).write_bytes(data)
+    (cached / FILES["visual.onnx"]).write_bytes(bytes(9))
+    code, output = shop.get("tiny")
+    assert code == 0, output
+    assert {path.rpartition("/")[2] for _, path, _ in hub.requests} == {"vision_model.onnx"}
+    assert shop.left() == sorted(FILES)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits on file sizes")
 def test_a_full_disk_is_a_sentence(shop):
     shop.limit = 20_000

@@ -4,6 +4,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import struct
 import zlib
 
@@ -306,11 +307,14 @@ def test_what_can_be_saved_is_saved(photo):
         whole.replace("xmlns:x=", "y="),
         whole.replace("R&amp;B", "R&B"),
         whole.replace("</x:xmpmeta>", "</x:xmpmeta><x>"),
+        re.sub(r" xmlns:dc=['\"][^'\"]*['\"]", "", whole),
     ):
         check_saved(photo(samples.with_xmp(JPEG, xmp)), ["dog", "R&B é"])
     cut = samples.LIGHTROOM[: samples.LIGHTROOM.index("<rdf:li>place")]
     tags = ["animal|dog", "Lake & shore", "Österreich"]
     check_saved(photo(samples.with_xmp(JPEG, cut)), tags)
+    stray = samples.subjects("a < b", "I <3 dogs")
+    check_saved(photo(samples.with_xmp(JPEG, stray)), ["a < b", "I <3 dogs"])
     odd = whole.replace("dog", "d\x01og\x00")
     assert tags_and_problems(photo(samples.with_xmp(JPEG, odd))) == (["dog", "R&B é"], [])
 
@@ -331,6 +335,13 @@ def test_entities_are_refused(photo):
         tags, problems = tags_and_problems(photo(samples.with_xmp(JPEG, xmp)))
         assert tags == []
         assert "declares entities and was not read" in problems[0].reason
+
+
+def test_damage_cannot_hide_a_document_type(photo):
+    """Words of the file are read as they are, whatever a document type says of them."""
+    kind = '<?<!DOCTYPE x [<!ATTLIST rdf:li rdf:value CDATA "cat"><!ENTITY a "cat">]>'
+    xmp = kind + samples.subjects("dog").replace("<rdf:li>", '<rdf:li x="&a;">')
+    check_saved(photo(samples.with_xmp(JPEG, xmp)), ["dog"])
 
 
 def heif(xmp):

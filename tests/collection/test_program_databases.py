@@ -276,7 +276,13 @@ def test_photographs_that_are_gone_are_named_only_in_searched_folders(tmp_path, 
             "ALTER TABLE Tags RENAME TO Old; CREATE VIEW Tags AS WITH RECURSIVE "
             "n AS (SELECT 1 AS id UNION ALL SELECT id + 1 FROM n) "
             "SELECT id, 0 AS pid, 'x' AS name FROM n",
-            "more than 1,000,000 tags",
+            "not authorized",
+        ),
+        (
+            "ALTER TABLE TagProperties RENAME TO Old; CREATE VIEW TagProperties AS "
+            "WITH RECURSIVE n AS (SELECT 1 AS tagid UNION ALL SELECT tagid + 1 FROM n LIMIT 9) "
+            "SELECT tagid, 'internalTag' AS property FROM n",
+            "not authorized",
         ),
         ("UPDATE Tags SET name = randomblob(17000000) WHERE name = 'dog'", "too big"),
     ],

@@ -110,13 +110,21 @@ def test_what_exiftool_wrote_one_folder_up_is_found(folder):
 
 
 @pytest.mark.parametrize(
-    "content", ["id,size\n1,2\n", "SourceFile,FileName\na.jpg,a.jpg\n", "", "file_name,tags\n"]
+    "content",
+    [
+        "id,size\n1,2\n",
+        "file_name,colour\na.jpg,red\n",
+        "SourceFile,FileName\na.jpg,a.jpg\n",
+        "",
+        "file_name,tags\n",
+        "file_name,tags\nsong.wav,loud\n",
+    ],
 )
 def test_a_file_without_tags_is_an_error(content, folder):
     (folder / "metadata.csv").write_text(content)
     with pytest.raises(InvalidInput, match=r"metadata\.csv"):
         read_collection([folder], folder / "metadata.csv")
-    with pytest.raises(InvalidInput, match=r"metadata\.csv"):
+    with pytest.raises(InvalidInput, match=r'metadata\.csv.* tags="embedded"'):
         read_collection([folder])
     assert len(read_collection([folder], "embedded")) == 3
 

@@ -180,6 +180,9 @@ def test_the_fingerprint_follows_model_and_settings(tmp_path):
     assert prints[0] == prints[1]
     other = write(tmp_path, settings=SETTINGS | {"resize": "warp"})
     assert get_backbone(str(other)).fingerprint != prints[0]
+    same = [SETTINGS | {"mean": mean} for mean in ([0, 0, 0], [0.0, 0.0, 0.0])]
+    prints = [get_backbone(str(write(tmp_path, settings=s))).fingerprint for s in same]
+    assert prints[0] == prints[1]
 
 
 @pytest.mark.parametrize(
@@ -203,9 +206,10 @@ def test_the_fingerprint_follows_model_and_settings(tmp_path):
             SETTINGS | {"mean": [0, 1]},
             "mean and std are three numbers each, one per channel",
         ),
-        (SETTINGS | {"std": [0, 1, 1]}, r"settings\.std\[0\] is 0, not from 0"),
+        (SETTINGS | {"std": [0, 1, 1]}, r"settings\.std\[0\] is 0, not above 0"),
         (SETTINGS | {"mean": ["a", 1, 1]}, r"settings\.mean\[0\] is 'a', not a number"),
-        (SETTINGS | {"scale": -1}, "settings.scale is -1, not from 0"),
+        (SETTINGS | {"scale": -1}, "settings.scale is -1, not above 0"),
+        (SETTINGS | {"scale": 10**400}, "settings.scale is a number of very many digits, not from"),
         (SETTINGS | {"channels": "RGBA"}, "settings.channels is 'RGBA', none of RGB, BGR"),
         (SETTINGS | {"layout": "CHW"}, "settings.layout is 'CHW', none of NCHW, NHWC"),
         (SETTINGS | {"layout": ["NCHW"]}, "settings.layout is a list of 1, none of NCHW, NHWC"),

@@ -116,7 +116,7 @@ def photoshop_resources() -> bytes:
 
 
 def malformed_words() -> bytes:
-    """XMP that is not well-formed, so that it is searched as text."""
+    """XMP that is not well-formed, and has more elements than are read."""
     return jpeg_with_xmp(_HEAD + b"<dc:subject><rdf:li>x</rdf:li>" * 200_000)
 
 

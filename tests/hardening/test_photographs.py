@@ -119,7 +119,7 @@ def shredded_gif(n: int, piece: bytes) -> bytes:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda n: photographs()["png"][:33] + chunk(b"teSt", b"") * n,
+        lambda n: photographs()["png"][:33] + chunk(b"te_t", b"") * n,
         lambda n: shredded_gif(n, b"\x21\xff\x01a\0"),
         lambda n: shredded_gif(1, b"\x21\xfe" + b"\x01a" * n),
         lambda n: shredded_gif(n, b"\0"),

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.catalogue.database import LISTED, Database, as_list, set_fields
 from tagkin.catalogue.file_reading import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, replace_places
-from tagkin.collection.matching import match_table
+from tagkin.collection.matching import TagTable, match_table
 from tagkin.collection.tag_files import (
+    explain_found,
     find_tag_file,
     locate_tag_file,
-    read_found_tags,
     read_tags,
 )
-from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput
 
 __all__ = ["FileTags", "TagFile", "begin_tag_file", "read_tag_file", "store_tag_file"]
@@ -76,9 +76,9 @@ def read_tag_file(
         return None
     if file is None and not former and chosen is None:
         return None
-    read = read_tags if wanted.tags else read_found_tags
-    table = TagTable([], []) if file is None else read(file, column=wanted.column)
-    tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
+    with nullcontext() if wanted.tags else explain_found():
+        table = TagTable([], []) if file is None else read_tags(file, column=wanted.column)
+        tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
     new_settings = {"tag_file": name, "tag_state": state, **set_fields(vars(wanted))}
     return FileTags(name, former, tags, absent, table.synonyms, new_settings)
 

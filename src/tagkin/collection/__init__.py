@@ -1,7 +1,7 @@
 """Folders of photographs: their files, tag files, embedded keywords and sidecars.
 
-In reading order: `discovery` and `reading` for folders, `tag_files`, `tag_tables` and `matching`
-for tag files, `program_catalogues` and `program_databases` for catalogues of other programs,
+In reading order: `discovery` and `reading` for folders, `tag_files` and `matching` for tag
+files, `program_catalogues` and `program_databases` for catalogues of other programs,
 `keywords`, `containers`, `xmp` and `levels` for metadata, `capture`, `kinds` and `places` for when,
 where and who, `tag_lists` for lists of tags that several programs write, `sidecar_naming` for the
 names of sidecars, and `sidecars` for writing tags.
@@ -17,8 +17,8 @@ from tagkin.collection.sidecar_naming import sidecar_names
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tagkin.collection.matching import TagTable as TagTable
     from tagkin.collection.tag_files import read_tags as read_tags
-    from tagkin.collection.tag_tables import TagTable as TagTable
     from tagkin.collection.word_lists import format_tag_list as format_tag_list
     from tagkin.collection.word_lists import read_synonyms as read_synonyms
     from tagkin.collection.word_lists import read_tag_list as read_tag_list
@@ -42,7 +42,7 @@ __all__ = [
 
 # Imported at first use, because few collections have such files.
 _HOMES = {
-    "TagTable": "tag_tables",
+    "TagTable": "matching",
     "format_tag_list": "word_lists",
     "read_synonyms": "word_lists",
     "read_tag_list": "word_lists",

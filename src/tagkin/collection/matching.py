@@ -1,4 +1,4 @@
-"""Match the rows of a tag file, or of another program's catalogue, with photographs.
+"""Tables of tags by file name, and the photographs that their rows mean.
 
 A catalogue names photographs by a root folder and a path below it.
 """
@@ -8,21 +8,43 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput
 from tagkin.images import Failure
 from tagkin.images.formats import raw_suffixes, suffixes
 
-__all__ = ["Matches", "match_table"]
+__all__ = ["Matches", "TagTable", "match_table"]
 
 _NAMED = 5  # examples in a message
 _LOOKED_AT = 20  # files that show whether a root is where the catalogue has it
 _LEVELS = 12  # last levels of a root's path that are looked for
+
+
+@dataclass(frozen=True)
+class TagTable:
+    """Images by file name, and their tags.
+
+    Tags are stripped; blank and repeated tags of an image are dropped.
+    """
+
+    file_names: Sequence[str]
+    tags: Sequence[Sequence[str]]
+    """The tags of each file."""
+    roots: Sequence[str] = ()
+    """Folders that the names begin with, as the catalogue of another program has them."""
+    synonyms: Mapping[str, str] = field(default_factory=dict)
+    """Synonym → tag, as the catalogue of another program has them."""
+
+    def __post_init__(self) -> None:
+        tidy = ([tag.strip() for tag in row] for row in self.tags)
+        object.__setattr__(self, "tags", [[t for t in dict.fromkeys(row) if t] for row in tidy])
+
+    def __len__(self) -> int:
+        return len(self.file_names)
 
 
 class Matches(NamedTuple):

@@ -22,8 +22,8 @@ from urllib.parse import unquote
 
 from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.collection.levels import tidy
+from tagkin.collection.matching import TagTable
 from tagkin.collection.program_databases import ProgramDatabase, open_database
-from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = ["read_apple_photos", "read_digikam", "read_lightroom"]
@@ -49,7 +49,11 @@ def read_digikam(path: Path) -> TagTable:
         roots = {
             root: _digikam_root(identifier or "", specific_path or "")
             for root, identifier, specific_path in database.rows(
-                "SELECT id, identifier, specificPath FROM AlbumRoots", int, _OPTIONAL, _OPTIONAL
+                "SELECT id, identifier, specificPath FROM AlbumRoots WHERE "
+                "length(ifnull(identifier, '')) + length(ifnull(specificPath, '')) <= 4096",
+                int,
+                _OPTIONAL,
+                _OPTIONAL,
             )
         }
         names = database.tag_names("SELECT id, pid, nullif(name, '_Digikam_root_tag_') FROM Tags")
@@ -96,7 +100,12 @@ def read_lightroom(path: Path) -> TagTable:
             "Choose Metadata › Save Metadata to Files in Lightroom, and scan the photographs.",
         )
         roots = dict(
-            database.rows("SELECT id_local, absolutePath FROM AgLibraryRootFolder", int, str)
+            database.rows(
+                "SELECT id_local, absolutePath FROM AgLibraryRootFolder "
+                "WHERE length(absolutePath) <= 4096",
+                int,
+                str,
+            )
         )
         names = database.tag_names("SELECT id_local, parent, name FROM AgLibraryKeyword")
         synonyms = database.rows(

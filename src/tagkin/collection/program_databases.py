@@ -20,7 +20,7 @@ from typing import Any
 
 from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.collection.levels import tidy
-from tagkin.collection.tag_tables import TagTable
+from tagkin.collection.matching import TagTable
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.sqlite import connect
 
@@ -159,6 +159,7 @@ def open_database(path: Path, program: str) -> Iterator[ProgramDatabase]:
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
                 for pragma in ("query_only = 1", "trusted_schema = 0", "cell_size_check = 1"):
                     connection.execute(f"PRAGMA {pragma}")
+                connection.set_authorizer(_deny_views)
                 steps = count()
                 connection.set_progress_handler(lambda: next(steps) >= MAX_STEPS, _STEP)
                 yield ProgramDatabase(connection, copy, path, program)
@@ -170,6 +171,11 @@ def open_database(path: Path, program: str) -> Iterator[ProgramDatabase]:
         raise
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _deny_views(action: int, *names: str | None) -> int:
+    """Deny what a view reads: a few bytes of it can stand for any number of rows."""
+    return sqlite3.SQLITE_OK if names[-1] is None else sqlite3.SQLITE_DENY
 
 
 def _copy(path: Path, folder: Path, program: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -95,16 +96,16 @@ def read_collection(
     rows: list[list[str]] = [[] for _ in files]
     absent: list[str] = []
     # here, because most photographs carry their tags
-    from tagkin.collection.tag_files import find_tag_file, read_found_tags, read_tags
+    from tagkin.collection.matching import match_table
+    from tagkin.collection.tag_files import explain_found, find_tag_file, read_tags
 
     path = find_tag_file(folders) if tags is None else Path(tags)
     if path is not None and tags != "embedded":
-        from tagkin.collection.matching import match_table
-
-        table = read_found_tags(path) if tags is None else read_tags(path)
-        if not len(table):
-            raise InvalidInput(f"{path} names no photograph. Add rows to it, or leave it out.")
-        matched, absent, unread = match_table(table, path, files, raw_of, folders)
+        with explain_found() if tags is None else nullcontext():
+            table = read_tags(path)
+            if not len(table):
+                raise InvalidInput(f"{path} names no photograph. Add rows to it, or leave it out.")
+            matched, absent, unread = match_table(table, path, files, raw_of, folders)
         for i, row in matched.items():
             rows[i] = row
         failures += unread

@@ -28,14 +28,15 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from tagkin.collection.levels import merge_tags
-from tagkin.collection.tag_tables import TagTable
+from tagkin.collection.matching import TagTable
 from tagkin.errors import InvalidInput, Parameter, StorageError
 
-__all__ = ["find_tag_file", "guarded_cell", "locate_tag_file", "read_found_tags", "read_tags"]
+__all__ = ["explain_found", "find_tag_file", "guarded_cell", "locate_tag_file", "read_tags"]
 
 _METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
 _EMBEDDED = (" read only keywords with ", Parameter("tags", "embedded"), ".")
@@ -76,10 +77,11 @@ def find_tag_file(folders: Iterable[Path]) -> Path | None:
     return files[0] if files else None
 
 
-def read_found_tags(path: Path, *, column: str | None = None) -> TagTable:
-    """Read a tag file that nobody named, so it may be something else."""
+@contextmanager
+def explain_found() -> Iterator[None]:
+    """Say of errors in a tag file that nobody named how to do without it."""
     try:
-        return read_tags(path, column=column)
+        yield
     except (InvalidInput, StorageError) as error:
         raise type(error)(*error.parts, " If it is not a tag file,", *_EMBEDDED) from error
 
@@ -226,7 +228,7 @@ def _choose_column(rows: list[_Row], column: str | None, path: Path) -> str:
     if not usable and rows:
         raise InvalidInput(
             f"{path} has no column {' or '.join(wanted)}; found {', '.join(map(str, columns))}. "
-            "Name the column of tags with ",
+            "Rename the column of tags to 'tags', or name it with ",
             Parameter("column", "NAME"),
             ".",
         )

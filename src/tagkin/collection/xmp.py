@@ -7,6 +7,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any, TypeAlias
 
 from lxml import etree
@@ -42,7 +43,8 @@ _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields befor
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
 TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
-_AMPERSAND = re.compile(r"&(?!(?:#[0-9]+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);)")
+# & and < that some programs write without escaping them
+_UNESCAPED = re.compile(r"&(?!(?:#[0-9]+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);)|<(?![^\W\d]|[/?!])")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -186,14 +188,11 @@ def parse(text: str, *, recover: bool = False) -> Element:
         recover=recover,
     )
     try:
-        root = etree.fromstring(text.encode("utf-8"), parser)
+        return etree.fromstring(text.encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:
         raise NotXml(one_line(f"{error.msg}")) from error
     except UnicodeEncodeError as error:
         raise NotXml(f"{error.object[error.start]!r} is not a character") from error
-    if root is None:  # only a parser that recovers returns nothing
-        raise NotXml("it has no element")
-    return root
 
 
 # --- reading -----------------------------------------------------------------------------
@@ -202,8 +201,9 @@ def parse(text: str, *, recover: bool = False) -> Element:
 def xmp_lists(packet: bytes) -> tuple[dict[str, list[str]], str | None]:
     """Return the keywords of a packet in each property, and its problem or None; see `lists_of`.
 
-    XML that is not well-formed is searched as text. A packet larger than `MAX_BYTES` is not read;
-    that is no problem if it has no field of keywords, such as a second picture from a telephone.
+    XML that is not well-formed is read as far as the parser recovers it. A packet larger than
+    `MAX_BYTES` is not read; that is no problem if it has no field of keywords, such as a second
+    picture from a telephone.
     """
     if len(packet) > _LARGE and not any(name in packet for name in _field_names()):
         return {}, None
@@ -225,9 +225,16 @@ def xmp_lists(packet: bytes) -> tuple[dict[str, list[str]], str | None]:
 
 
 def _read_remains(text: str) -> dict[str, list[str]]:
-    """Return the keywords that a parser finds in XML that is not well-formed."""
+    """Return the keywords that a parser finds in XML that is not well-formed.
+
+    The text becomes the content of an element that declares the usual prefixes, which may be
+    missing. Inside an element, a document type has no effect.
+    """
+    prefixes = {"rdf": RDF, "tagkin": TAGKIN} | {field.prefix: field.uri for field in FIELDS}
+    declarations = "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in prefixes.items())
+    content = _UNESCAPED.sub(lambda match: escape(match[0]), text)
     try:
-        return lists_of(parse(_AMPERSAND.sub("&amp;", text), recover=True))
+        return lists_of(parse(f"<remains{declarations}>{content}</remains>", recover=True))
     except NotXml:
         return {}
 

@@ -73,6 +73,8 @@ class Preprocessing:
             raise InvalidInput("mean and std are three numbers each, one per channel.")
         if self.short_side is not None and (self.resize == "warp" or self.short_side < self.size):
             raise InvalidInput('short_side goes with resize "crop", and is at least size.')
+        for name in ("mean", "std"):  # 0 and 0.0 have one fingerprint
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
 
     @property
     def min_side(self) -> int:

@@ -40,7 +40,7 @@ def download_model(entry: ModelEntry, progress: Progress = silent) -> None:
         for name in wanted:
             file = entry.files[name]
             cached = hub.try_to_load_from_cache(entry.source, file.path, revision=entry.revision)
-            if isinstance(cached, str):
+            if isinstance(cached, str) and sha256_of_file(Path(cached)) == file.sha256:
                 scratch.mkdir(exist_ok=True)
                 path = Path(shutil.copyfile(cached, scratch / name))
             else:
@@ -51,6 +51,7 @@ def download_model(entry: ModelEntry, progress: Progress = silent) -> None:
                         file.path,
                         revision=entry.revision,
                         local_dir=scratch,
+                        cache_dir=scratch,  # a damaged file in the hub's own would be copied
                         token=False,
                         headers=_HEADERS,
                         tqdm_class=bar,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import struct
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -27,6 +28,7 @@ __all__ = [
 _MAX_HEADER = 64 << 20  # bytes before the picture; usually far fewer
 _MAX_SEGMENTS = 1 << 14  # a colour profile has up to 255, a long XMP packet a thousand
 _MAX_BLOCKS = 1 << 18  # in a PNG or GIF file; the largest photographs have about ten thousand
+_CHUNK = re.compile(rb"[\w ]{4}")  # the names that Pillow takes for PNG; WebP has "XMP "
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG with the size of the picture
 EXIF, XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"  # starts of segments
 EXIF_DIRECTORY = 0x8769  # the tag with the place of EXIF's own directory
@@ -117,7 +119,7 @@ def chunks(file: BinaryIO, *, is_png: bool) -> Iterator[tuple[bytes, int]]:
     for _ in range(_MAX_BLOCKS):
         head = file.read(8)
         name, size = (head[4:], head[:4]) if is_png else (head[:4], head[4:])
-        if len(head) < 8 or not name.strip().isalnum() or name == b"IEND":
+        if not _CHUNK.fullmatch(name) or len(head) < 8 or name == b"IEND":
             return
         length = int.from_bytes(size, "big" if is_png else "little")
         after = file.tell() + length + (4 if is_png else length % 2)  # 4 for a checksum

@@ -135,9 +135,10 @@ class Number(Rule):
             raise Refused(where, f"is {describe_value(value)}, not a number")
         if self.nan and math.isnan(value):
             return
-        if not (self.low <= value <= self.high and value > self.above):
-            low = max(self.low, self.above)
-            raise Refused(where, f"is {value:.6g}, {_between(low, self.high)}")
+        if value <= self.above:
+            raise Refused(where, f"is {describe_value(value)}, not above {self.above:.6g}")
+        if not self.low <= value <= self.high:
+            raise Refused(where, f"is {describe_value(value)}, {_between(self.low, self.high)}")
 
 
 @dataclass(eq=False)
