@@ -8,6 +8,7 @@ import pytest
 
 from tagkin.errors import InvalidInput
 from tests.catalogue.photographs import check_invariants, files
+from tests.catalogue.suggested import decisions
 
 NOW = "2026-01-02T03:04:05.000006+00:00"
 DIGEST = hashlib.sha256(b"x").hexdigest()
@@ -56,6 +57,29 @@ def test_runs_and_writes_are_not_taken(catalogue, folder):
     with pytest.raises(InvalidInput, match="Nothing to undo"):
         catalogue.undo()
     assert files(folder.root) == before
+
+
+def test_decisions_before_the_merge_of_their_tag_go_to_the_new_tag(catalogue):
+    """As in two exports, one after the other."""
+    digest = catalogue.database.value("SELECT digest FROM contents LIMIT 1").hex()
+    merge = TAG | {"tag": "dog", "same_as": "hound", "forgotten": False}
+    decision = DECISION | {"content": digest, "tag": "dog"}
+    catalogue.import_lines(lines(decision, merge))
+    check_invariants(catalogue)
+    assert [verdict for (_, tag), verdict in decisions(catalogue).items() if tag == "hound"] == [1]
+
+
+@pytest.mark.parametrize("others", [[], [DECISION]])
+def test_imported_finished_tags_are_undone_with_their_import(catalogue, others):
+    catalogue.import_lines(lines(TAG | {"forgotten": False, "finished": True}, *others))
+    (run,) = catalogue.runs.history(1)
+    assert (run.what, catalogue.completeness.finished_tags()) == ("import", ["sea"])
+    assert catalogue.runs.list_undoable([run.id]) == {run.id}
+    undone = catalogue.decisions.undo(run.id)
+    assert catalogue.completeness.finished_tags() == []
+    assert catalogue.runs.list_undoable([run.id]) == set()
+    catalogue.decisions.undo(undone.run)
+    assert catalogue.completeness.finished_tags() == ["sea"]
 
 
 BAD: list[tuple[dict[str, Any], str, list[Any]]] = [

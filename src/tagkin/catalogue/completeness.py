@@ -144,7 +144,8 @@ class Completeness(Part):
     def finished_tags(self) -> list[str]:
         """Return the tags that a person finished on all photographs at that time."""
         names: dict[str, None] = {}
-        for run in Runs(self._db).list_standing("finish"):
+        runs = Runs(self._db)
+        for run in (*runs.list_standing("finish"), *runs.list_standing("import")):
             if list(run.parameters) == ["tags"] and isinstance(run.parameters["tags"], list):
                 names |= dict.fromkeys(map(str, run.parameters["tags"]))
         return list(names)
