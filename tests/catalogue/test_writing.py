@@ -187,6 +187,22 @@ def test_the_history_has_the_selection_of_a_write(accepted):
     assert accepted.runs.get(run).parameters == chosen
 
 
+def test_an_undo_that_ends_before_suggestions_reopen_is_finished_later(accepted, monkeypatch):
+    decided, written = accepted.runs.last_undoable().id, accepted.write().run
+    accepted.undo(decided)  # while files have the tags, which the scan reads
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tagkin.catalogue.undo.reopen_unwritten", fail)
+        with pytest.raises(KeyboardInterrupt):
+            accepted.undo(written)
+    assert {write.state for write in accepted.writes.of_run(written)} == {"done"}
+    accepted.undo(written)
+    assert open_suggestions(accepted) == OFFERED
+
+
 def test_where_somebody_wrote_since(accepted, folder):
     result = accepted.write()
     path = folder.root / "a.jpg.xmp"
