@@ -82,6 +82,20 @@ def test_imported_finished_tags_are_undone_with_their_import(catalogue, others):
     assert catalogue.completeness.finished_tags() == ["sea"]
 
 
+def test_a_tag_with_a_nul_is_not_taken_for_another_tag(catalogue):
+    """SQLite's functions read a text up to its first NUL."""
+    catalogue.import_lines(lines(TAG | {"tag": "dog\0house"}))
+    assert [tag.name for tag in catalogue.tags.list_all(forgotten=True)] == ["doghouse"]
+    assert catalogue.tags.count(catalogue.tags.find(["dog"])[0]).n_found == 1
+
+
+def test_many_incomplete_folders_are_imported_at_once(catalogue):
+    folders = [FOLDER | {"folder": f"{number}/2024"} for number in range(1200)]
+    assert catalogue.import_lines(lines(*folders, FOLDER)).folders == 1201
+    complete = {photo.file for photo in catalogue.photographs.with_tags() if photo.is_complete}
+    assert complete == {catalogue.absolute(path) for path in ("a.jpg", "b.jpg")}
+
+
 BAD: list[tuple[dict[str, Any], str, list[Any]]] = [
     (TAG, "tag", ["", " ", None, 5, "x" * 1_000_000, "a\ud800"]),
     (TAG, "same_as", ["", "y" * 1_000_000]),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from typing import NamedTuple, TypeGuard, TypeVar
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.completeness import Completeness
+from tagkin.catalogue.completeness import Completeness, store_incomplete
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REJECTED, Origin, decide_suggestions, store_decision
 from tagkin.catalogue.photographs import add_content, incomplete_folders
@@ -101,7 +101,7 @@ def _text(value: object) -> str:
 def _tag(value: object) -> str:
     if not _is_text(value, _LONGEST_TAG) or not tidy(value):
         raise ValueError(f"a tag of at most {_LONGEST_TAG:,} characters")
-    return value
+    return value.replace("\0", "")  # as `tag_number` stores it
 
 
 def _folder(value: object) -> str:
@@ -305,6 +305,7 @@ class _Import:
         self.database, self.imported = database, imported
         self.decisions: list[DecisionLine] = []
         self.finished: list[str] = []
+        self.folders: list[str] = []
 
     def store(self, lines: Iterator[tuple[int, dict[str, object]]]) -> None:
         for number, plain in lines:
@@ -313,7 +314,7 @@ class _Import:
                     case TagLine() as line:
                         self._edit_tag(line)
                     case IncompleteLine(folder):
-                        self._declare_incomplete(folder)
+                        self.folders.append(folder)
                     case DecisionLine() as line:
                         self.decisions.append(line)
             except InvalidInput as error:
@@ -321,6 +322,7 @@ class _Import:
                 raise InvalidInput(
                     f"Line {number} cannot be imported: {reason}. Nothing was imported."
                 ) from error
+        self._declare_incomplete()
         self._decide()
 
     def _edit_tag(self, line: TagLine) -> None:
@@ -341,9 +343,12 @@ class _Import:
         if line.finished:
             self.finished.append(name)
 
-    def _declare_incomplete(self, folder: str) -> None:
-        if Completeness(self.database).declare_incomplete(folder).run is not None:
-            self.imported.folders += 1
+    def _declare_incomplete(self) -> None:
+        known = incomplete_folders(self.database)
+        new = [folder for folder in dict.fromkeys(self.folders) if folder not in known]
+        for folder in new:
+            store_incomplete(self.database, folder)
+        self.imported.folders = len(new)
 
     def _decide(self) -> None:
         """Store the decisions and the finished tags in one run.
