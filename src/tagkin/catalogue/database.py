@@ -389,7 +389,7 @@ def as_list(values: Iterable[int | str]) -> str:
 def set_fields(fields: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a record that say something, for the history."""
     empty: list[object] = [None, "", (), [], {}]
-    return {name: value for name, value in fields.items() if value not in empty}
+    return {n: value for n, value in fields.items() if value not in empty and value is not False}
 
 
 def utc_now() -> str:
