@@ -249,7 +249,7 @@ class Imported:
     folders: int = 0
     """Folders that are incomplete now."""
     decisions: int = 0
-    """Decisions, including finished photographs, in one run that can be undone."""
+    """Decisions, including finished photographs; with finished tags, one run that can be undone."""
 
 
 def import_lines(database: Database, lines: Iterable[str], *, dry_run: bool) -> Imported:
