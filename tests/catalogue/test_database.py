@@ -1,6 +1,7 @@
 """The file itself: its schema, its settings, and one writer at a time."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -28,6 +29,18 @@ def test_a_catalogue_of_another_version_is_refused(tmp_path, version):
     for write in (True, False):
         with pytest.raises(StorageError, match=r"another version of tagkin .* scan and import"):
             Database(path, write=write)
+
+
+def test_a_new_folder_is_scanned_next_to_an_older_catalogue_of_a_vanished_one(folder, tmp_path):
+    former = tmp_path / "former"
+    former.mkdir()
+    (former / "a.jpg").write_bytes(b"a")
+    with open_for_scan(former) as catalogue:
+        catalogue.scan()
+        catalogue.database.row(f"PRAGMA user_version = {VERSION - 1}")
+    shutil.rmtree(former)
+    with open_for_scan(folder.root) as catalogue:
+        assert catalogue.scan().n_photographs == 4
 
 
 def test_an_empty_file_gets_its_tables_from_the_next_writer(tmp_path):
@@ -144,6 +157,27 @@ def test_a_transaction_is_all_or_nothing(tmp_path):
         with pytest.raises(StorageError, match="UNIQUE"):
             add_twice()
         assert database.value("SELECT count(*) FROM tags") == 0
+
+
+def test_a_full_disk_changes_nothing(catalogue):
+    database = catalogue.database
+    size = database.value("PRAGMA page_count")
+    database.row(f"PRAGMA max_page_count = {size}")
+    names = [(f"{number:0500}",) for number in range(1000)]
+    n_tags = database.value("SELECT count(*) FROM tags")
+
+    def fill():
+        with database.run("fill"):
+            database.execute_many("INSERT INTO tags (name, key) VALUES (?1, ?1)", names)
+
+    with pytest.raises(StorageError, match="disk is full"), database.transaction():
+        fill()
+    database.row("PRAGMA max_page_count = 1000000")
+    assert database.value("SELECT count(*) FROM tags") == n_tags
+    assert [run.what for run in catalogue.runs.history()] == ["scan"]
+    with database.transaction():
+        fill()
+    assert [run.what for run in catalogue.runs.history()] == ["fill", "scan"]
 
 
 # --- private files -----------------------------------------------------------------------

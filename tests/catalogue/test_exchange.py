@@ -73,11 +73,22 @@ def test_an_import_is_undone_step_by_step(decided, folder, tmp_path):
         assert (imported.tags, imported.decisions) == (2, len(decisions(decided)))
         assert other.undo().undoes.what == "import"
         assert decisions(other) == {}
-        assert [other.undo().undoes.what for _ in range(2)] == ["tags merge", "tags forget"]
+        assert [other.undo().undoes.what for _ in range(2)] == ["tags forget", "tags merge"]
         assert (decisions(other), open_suggestions(other), other.tags.list_all()) == before
         with pytest.raises(InvalidInput, match="Nothing to undo"):
             other.undo()
         check_invariants(other)
+
+
+def test_a_forgotten_tag_stays_forgotten_after_tags_were_merged_into_it(
+    catalogue, folder, tmp_path
+):
+    catalogue.tags.change("merge", ["sea"], "beach")
+    catalogue.tags.change("forget", ["beach"])
+    with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
+        other.scan()
+        other.import_lines(lines(catalogue))
+        assert [tag.name for tag in other.tags.list_all(forgotten=True)] == ["beach"]
 
 
 def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from tagkin.errors import InvalidInput
 from tests.catalogue.photographs import check_invariants, files
+from tests.catalogue.suggested import decisions
 
 NOW = "2026-01-02T03:04:05.000006+00:00"
 DIGEST = hashlib.sha256(b"x").hexdigest()
@@ -56,6 +57,43 @@ def test_runs_and_writes_are_not_taken(catalogue, folder):
     with pytest.raises(InvalidInput, match="Nothing to undo"):
         catalogue.undo()
     assert files(folder.root) == before
+
+
+def test_decisions_before_the_merge_of_their_tag_go_to_the_new_tag(catalogue):
+    """As in two exports, one after the other."""
+    digest = catalogue.database.value("SELECT digest FROM contents LIMIT 1").hex()
+    merge = TAG | {"tag": "dog", "same_as": "hound", "forgotten": False}
+    decision = DECISION | {"content": digest, "tag": "dog"}
+    catalogue.import_lines(lines(decision, merge))
+    check_invariants(catalogue)
+    assert [verdict for (_, tag), verdict in decisions(catalogue).items() if tag == "hound"] == [1]
+
+
+@pytest.mark.parametrize("others", [[], [DECISION]])
+def test_imported_finished_tags_are_undone_with_their_import(catalogue, others):
+    catalogue.import_lines(lines(TAG | {"forgotten": False, "finished": True}, *others))
+    (run,) = catalogue.runs.history(1)
+    assert (run.what, catalogue.completeness.finished_tags()) == ("import", ["sea"])
+    assert catalogue.runs.list_undoable([run.id]) == {run.id}
+    undone = catalogue.decisions.undo(run.id)
+    assert catalogue.completeness.finished_tags() == []
+    assert catalogue.runs.list_undoable([run.id]) == set()
+    catalogue.decisions.undo(undone.run)
+    assert catalogue.completeness.finished_tags() == ["sea"]
+
+
+def test_a_tag_with_a_nul_is_not_taken_for_another_tag(catalogue):
+    """SQLite's functions read a text up to its first NUL."""
+    catalogue.import_lines(lines(TAG | {"tag": "dog\0house"}))
+    assert [tag.name for tag in catalogue.tags.list_all(forgotten=True)] == ["doghouse"]
+    assert catalogue.tags.count(catalogue.tags.find(["dog"])[0]).n_found == 1
+
+
+def test_many_incomplete_folders_are_imported_at_once(catalogue):
+    folders = [FOLDER | {"folder": f"{number}/2024"} for number in range(1200)]
+    assert catalogue.import_lines(lines(*folders, FOLDER)).folders == 1201
+    complete = {photo.file for photo in catalogue.photographs.with_tags() if photo.is_complete}
+    assert complete == {catalogue.absolute(path) for path in ("a.jpg", "b.jpg")}
 
 
 BAD: list[tuple[dict[str, Any], str, list[Any]]] = [

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tagkin.annotator import Finding
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 
@@ -89,6 +90,20 @@ def test_doubts_that_were_decided_on_are_left_out(catalogue):
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
     catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
     assert catalogue.doubts.list_open() == []
+    catalogue.undo()
+    catalogue.undo()
+    assert [doubt[1:5] for doubt in catalogue.doubts.list_open()] == rows
+
+
+def test_doubts_are_stored_together_or_not_at_all(catalogue):
+    def findings():
+        yield Finding("a.jpg", "new", "missing", 0.5, ())
+        raise RuntimeError
+
+    contents = {"a.jpg": content(catalogue, "a.jpg")}
+    with pytest.raises(RuntimeError):
+        catalogue.doubts.replace(1, findings(), contents)
+    assert catalogue.tags.numbers_of(["new"]) == {}
 
 
 def test_kin_that_add_little_are_no_proof(catalogue):

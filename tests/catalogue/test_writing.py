@@ -7,9 +7,10 @@ import pytest
 
 from tagkin.catalogue import ACCEPTED, Filters, open_catalogue, open_for_scan
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.selection import Selection
 from tagkin.collection import read_keywords
-from tagkin.collection.sidecars import Convention, provenance_of, tags_of
-from tagkin.errors import InvalidInput
+from tagkin.collection.sidecars import Convention, add_tags, provenance_of, tags_of
+from tagkin.errors import InvalidInput, SidecarError
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool, path_with_exiftool
@@ -153,6 +154,53 @@ def test_one_bad_file_is_one_failure(accepted, folder):
     assert not (folder.root / "2024" / "d.jpg.xmp").exists()
     folder.tag("a.jpg", ["beach", "sea"])
     assert [file.file for file in accepted.write().files] == ["a.jpg.xmp"]
+
+
+def test_a_failure_may_name_a_file_that_is_not_utf8(folder, catalogue, rescan, monkeypatch):
+    name = os.fsdecode(b"caf\xe9.jpg")
+    try:
+        folder.put(name, "other")
+    except OSError:
+        pytest.skip("this system has no such names")
+    rescan()
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=[name, "a.jpg"], tags=["dog"]))
+
+    def add_tags_to_most(path, tags, provenance, *, record, **options):
+        def record_and_fail(change):
+            record(change)
+            if path.name.startswith("caf"):
+                raise SidecarError(f"{path}: it cannot be replaced.")
+
+        return add_tags(path, tags, provenance, record=record_and_fail, **options)
+
+    monkeypatch.setattr("tagkin.catalogue.write_run.add_tags", add_tags_to_most)
+    result = catalogue.write()
+    assert [failure.file for failure in result.failures] == [catalogue.absolute(name)]
+    assert result.n_written == 1
+    (failed,) = [write for write in catalogue.writes.of_run(result.run) if write.state == "failed"]
+    assert failed.note == f"{catalogue.absolute(name)}.xmp: it cannot be replaced."
+
+
+def test_the_history_has_the_selection_of_a_write(accepted):
+    run = accepted.write(selection=Selection(untagged=False, folder="2024")).run
+    chosen = {"selection": {"untagged": False, "folder": "2024"}}
+    assert accepted.runs.get(run).parameters == chosen
+
+
+def test_an_undo_that_ends_before_suggestions_reopen_is_finished_later(accepted, monkeypatch):
+    decided, written = accepted.runs.last_undoable().id, accepted.write().run
+    accepted.undo(decided)  # while files have the tags, which the scan reads
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tagkin.catalogue.undo.reopen_unwritten", fail)
+        with pytest.raises(KeyboardInterrupt):
+            accepted.undo(written)
+    assert {write.state for write in accepted.writes.of_run(written)} == {"done"}
+    accepted.undo(written)
+    assert open_suggestions(accepted) == OFFERED
 
 
 def test_where_somebody_wrote_since(accepted, folder):

@@ -36,7 +36,7 @@ from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.write_run import WriteRun, write_tags
 from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, StorageError
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 
@@ -378,11 +378,14 @@ def _choose_path(root: Path) -> Path:
 
 def _was_moved_to(folder: Path, path: Path) -> bool:
     """Whether a folder has most of the first photographs of a catalogue."""
-    with Database(path, write=False) as database:
-        rows = database.rows(
-            "SELECT path, size FROM photographs WHERE gone IS NULL ORDER BY id LIMIT ?",
-            (_N_COMPARED,),
-        )
+    try:
+        with Database(path, write=False) as database:
+            rows = database.rows(
+                "SELECT path, size FROM photographs WHERE gone IS NULL ORDER BY id LIMIT ?",
+                (_N_COMPARED,),
+            )
+    except StorageError:  # of another version, or damaged
+        return False
     files = [(os.path.join(folder, name), size) for name, size in rows]
     n_same = sum(os.path.isfile(file) and os.path.getsize(file) == size for file, size in files)
     return 2 * n_same > len(rows)

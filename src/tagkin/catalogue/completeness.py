@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tagkin.catalogue.database import HAS_FILE, LISTED, Part, as_list, set_fields, utc_now
+from tagkin.catalogue.database import (
+    HAS_FILE,
+    LISTED,
+    Database,
+    Part,
+    as_list,
+    set_fields,
+    utc_now,
+)
 from tagkin.catalogue.decision_records import (
     FINISHED,
     REJECTED,
@@ -25,7 +33,7 @@ from tagkin.catalogue.tag_records import SPELLED_IN_FILES
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
 
-__all__ = ["Completeness", "Declared"]
+__all__ = ["Completeness", "Declared", "store_incomplete"]
 
 _PHOTOGRAPH = "the photograph is finished"
 
@@ -144,7 +152,8 @@ class Completeness(Part):
     def finished_tags(self) -> list[str]:
         """Return the tags that a person finished on all photographs at that time."""
         names: dict[str, None] = {}
-        for run in Runs(self._db).list_standing("finish"):
+        runs = Runs(self._db)
+        for run in (*runs.list_standing("finish"), *runs.list_standing("import")):
             if list(run.parameters) == ["tags"] and isinstance(run.parameters["tags"], list):
                 names |= dict.fromkeys(map(str, run.parameters["tags"]))
         return list(names)
@@ -173,7 +182,12 @@ class Completeness(Part):
         if folder in incomplete_folders(self._db):
             return Declared(None, folder, 0)
         before = sum(content.is_complete for content in photographs.with_tags())
-        with self._db.run("incomplete", {"folder": folder} if folder else None) as run:
-            pass  # the run itself is the declaration
+        run = store_incomplete(self._db, folder)
         after = sum(content.is_complete for content in photographs.with_tags())
-        return Declared(run.id, folder, before - after)
+        return Declared(run, folder, before - after)
+
+
+def store_incomplete(database: Database, folder: str) -> int:
+    """Declare a folder, from the root, incomplete; return the run, which is the declaration."""
+    with database.run("incomplete", {"folder": folder} if folder else None) as run:
+        return run.id

@@ -40,19 +40,19 @@ class Doubts(Part):
 
         `contents` are the numbers of photographs by their files; others are omitted.
         """
-        rows = [
-            (
-                contents[f.file],
-                tag_number(self._db, f.tag),
-                run,
-                f.kind,
-                f.confidence,
-                pack_evidence(number_kin(f.kin, contents)),
-            )
-            for f in findings
-            if f.file in contents
-        ]
         with self._db.transaction():
+            rows = [
+                (
+                    contents[f.file],
+                    tag_number(self._db, f.tag),
+                    run,
+                    f.kind,
+                    f.confidence,
+                    pack_evidence(number_kin(f.kin, contents)),
+                )
+                for f in findings
+                if f.file in contents
+            ]
             self._db.execute("DELETE FROM doubts")
             statement = "INSERT OR IGNORE INTO doubts VALUES (?, ?, ?, ?, ?, ?)"
             self._db.execute_many(statement, rows)

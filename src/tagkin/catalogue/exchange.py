@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from typing import NamedTuple, TypeGuard, TypeVar
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.completeness import Completeness
+from tagkin.catalogue.completeness import Completeness, store_incomplete
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REJECTED, Origin, decide_suggestions, store_decision
 from tagkin.catalogue.photographs import add_content, incomplete_folders
@@ -49,9 +49,10 @@ def export_lines(database: Database) -> Iterator[dict[str, object]]:
     """Yield the decisions that apply and the edits of tags, as objects for JSON lines."""
     yield {"kind": "tagkin", "format": _FORMAT, "version": _VERSION}
     finished = set(Completeness(database).finished_tags())
+    # merged tags first, because a merge into a forgotten tag ends that
     for name, same_as, forgotten, hidden in database.rows(
         "SELECT t.name, o.name, t.forgotten, t.hidden FROM tags t "
-        "LEFT JOIN tags o ON o.id = t.same_as ORDER BY t.id"
+        "LEFT JOIN tags o ON o.id = t.same_as ORDER BY t.same_as IS NULL, t.id"
     ):
         states = {"forgotten": bool(forgotten), "hidden": bool(hidden)}
         states |= {"finished": name in finished}
@@ -100,7 +101,7 @@ def _text(value: object) -> str:
 def _tag(value: object) -> str:
     if not _is_text(value, _LONGEST_TAG) or not tidy(value):
         raise ValueError(f"a tag of at most {_LONGEST_TAG:,} characters")
-    return value
+    return value.replace("\0", "")  # as `tag_number` stores it
 
 
 def _folder(value: object) -> str:
@@ -248,7 +249,7 @@ class Imported:
     folders: int = 0
     """Folders that are incomplete now."""
     decisions: int = 0
-    """Decisions, including finished photographs, in one run that can be undone."""
+    """Decisions, including finished photographs; with finished tags, one run that can be undone."""
 
 
 def import_lines(database: Database, lines: Iterable[str], *, dry_run: bool) -> Imported:
@@ -302,8 +303,9 @@ class _NewDecision(NamedTuple):
 class _Import:
     def __init__(self, database: Database, imported: Imported):
         self.database, self.imported = database, imported
-        self.decisions: list[_NewDecision] = []
+        self.decisions: list[DecisionLine] = []
         self.finished: list[str] = []
+        self.folders: list[str] = []
 
     def store(self, lines: Iterator[tuple[int, dict[str, object]]]) -> None:
         for number, plain in lines:
@@ -312,15 +314,15 @@ class _Import:
                     case TagLine() as line:
                         self._edit_tag(line)
                     case IncompleteLine(folder):
-                        self._declare_incomplete(folder)
+                        self.folders.append(folder)
                     case DecisionLine() as line:
-                        self._prepare_decision(line)
+                        self.decisions.append(line)
             except InvalidInput as error:
                 reason = str(error).rstrip(".")
                 raise InvalidInput(
                     f"Line {number} cannot be imported: {reason}. Nothing was imported."
                 ) from error
-        self._finish_tags()
+        self._declare_incomplete()
         self._decide()
 
     def _edit_tag(self, line: TagLine) -> None:
@@ -341,34 +343,26 @@ class _Import:
         if line.finished:
             self.finished.append(name)
 
-    def _declare_incomplete(self, folder: str) -> None:
-        if Completeness(self.database).declare_incomplete(folder).run is not None:
-            self.imported.folders += 1
-
-    def _finish_tags(self) -> None:
-        """Record finished tags; their rejections are among the decisions."""
-        known = Completeness(self.database).finished_tags()
-        if new := [name for name in self.finished if name not in known]:
-            with self.database.run("finish", {"tags": new}):
-                pass
-
-    def _prepare_decision(self, line: DecisionLine) -> None:
-        """Keep a decision to store, unless the catalogue knows it or a later one applies."""
-        tag = None if line.tag is None else tag_number(self.database, line.tag)
-        content = add_content(self.database, line.content)
-        if not self.database.row(
-            "SELECT 1 FROM decisions WHERE content = ?1 AND tag IS ?2 "
-            "AND (made_at = ?3 AND verdict = ?4 OR holds AND made_at >= ?3)",
-            (content, tag, line.made_at, line.verdict),
-        ):
-            self.decisions.append(_NewDecision(content, tag, line))
+    def _declare_incomplete(self) -> None:
+        known = incomplete_folders(self.database)
+        new = [folder for folder in dict.fromkeys(self.folders) if folder not in known]
+        for folder in new:
+            store_incomplete(self.database, folder)
+        self.imported.folders = len(new)
 
     def _decide(self) -> None:
-        """Store the decisions in one run; finished photographs come last and reject the rest."""
-        if not self.decisions:
+        """Store the decisions and the finished tags in one run.
+
+        Finished photographs come last and reject the rest. The rejections by which a tag was
+        finished are among the decisions.
+        """
+        decisions = [new for line in self.decisions if (new := self._new_decision(line))]
+        known = Completeness(self.database).finished_tags()
+        finished = [name for name in dict.fromkeys(self.finished) if name not in known]
+        if not decisions and not finished:
             return
-        with self.database.run("import") as run:
-            for new in sorted(self.decisions, key=lambda new: (new.tag is None, new.line.made_at)):
+        with self.database.run("import", {"tags": finished} if finished else None) as run:
+            for new in sorted(decisions, key=lambda new: (new.tag is None, new.line.made_at)):
                 content, tag, line = new
                 if tag is None:
                     decide_suggestions(
@@ -384,7 +378,18 @@ class _Import:
                     "WHERE content = ? AND tag IS ? AND holds",
                     (line.made_at, content, tag),
                 )
-            run.outcome["decisions"] = self.imported.decisions = len(self.decisions)
+            run.outcome["decisions"] = self.imported.decisions = len(decisions)
+
+    def _new_decision(self, line: DecisionLine) -> _NewDecision | None:
+        """Return a decision to store, or None if the catalogue knows it or a later one applies."""
+        tag = None if line.tag is None else tag_number(self.database, line.tag)
+        content = add_content(self.database, line.content)
+        is_known = self.database.row(
+            "SELECT 1 FROM decisions WHERE content = ?1 AND tag IS ?2 "
+            "AND (made_at = ?3 AND verdict = ?4 OR holds AND made_at >= ?3)",
+            (content, tag, line.made_at, line.verdict),
+        )
+        return None if is_known else _NewDecision(content, tag, line)
 
     def _read_origin(self, line: DecisionLine) -> Origin:
         """Return the suggestion that a decision answered where it was exported."""

@@ -180,11 +180,14 @@ class Photographs(Part):
             "WHERE d.holds ORDER BY d.content, t.name"
         ):
             decided.setdefault(content, []).append(_Decided(*decision))
-        finished = self._select_contents("decisions WHERE tag IS NULL AND holds")
-        incomplete = " OR ".join(in_folder("p.path", f) for f in incomplete_folders(self._db))
-        complete = self._select_contents(
-            f"photographs p JOIN found f ON f.photograph = p.id WHERE NOT ({incomplete or 0})"
+        query = "SELECT content FROM decisions WHERE tag IS NULL AND holds"
+        finished = set(self._db.column(query))
+        incomplete = {folder.strip("/") for folder in incomplete_folders(self._db)}
+        in_files = self._db.rows(
+            "SELECT p.content, p.path FROM photographs p "
+            "WHERE EXISTS (SELECT 1 FROM found f WHERE f.photograph = p.id)"
         )
+        complete = {c for c, path in in_files if incomplete.isdisjoint(_folders_of(path))}
         rows = self._db.rows(
             "SELECT c.id, c.digest, min(p.path) FROM photographs p "
             "JOIN contents c ON c.id = p.content WHERE p.gone IS NULL "
@@ -214,9 +217,6 @@ class Photographs(Part):
                 )
             )
         return contents
-
-    def _select_contents(self, rows: str) -> set[int]:
-        return set(self._db.column(f"SELECT content FROM {rows}"))
 
     def _full_names(self) -> dict[str, str]:
         """Return tags without levels that are one with a tag with levels: Auto, Verkehr|Auto.
@@ -325,6 +325,11 @@ def incomplete_folders(database: Database) -> list[str]:
         run.parameters.get("folder", "") for run in Runs(database).list_standing("incomplete")
     ]
     return [folder for folder in folders if isinstance(folder, str)]
+
+
+def _folders_of(path: str) -> list[str]:
+    """Return the folders, from the root, that a photograph is in; the root itself is empty."""
+    return ["", *(path[:end] for end, char in enumerate(path) if char == "/")]
 
 
 def _has_tag(tag: int) -> str:

@@ -6,7 +6,6 @@ The columns that filters test are in memory, because a page counts every choice 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -151,9 +150,7 @@ class PhotographIndex:
         the chosen ones.
         """
         masks = self._masks(database, selection)
-        counts = {name: self._count_choices(name, masks) for name in self._columns}
-        known = ("any", NONE, selection.burst)  # other bursts are too many to choose from
-        counts["burst"] = [pair for pair in counts["burst"] if pair[0] in known]
+        counts = {name: self._count_choices(name, masks, selection) for name in self._columns}
         others = self._combine(masks, but="untagged")
         n_untagged = int(self._untagged(database)[others].sum())
         untagged = [("true", n_untagged), ("false", int(others.sum()) - n_untagged)]
@@ -161,13 +158,18 @@ class PhotographIndex:
         counts["run"] = self._count_runs(database, self._combine(masks, but="run"))
         return Facets(counts, self._count_tags(database, self._combine(masks)))
 
-    def _count_choices(self, name: str, masks: dict[str, np.ndarray]) -> Counts:
-        column, sums = self._columns[name], Counter[str]()
+    def _count_choices(
+        self, name: str, masks: dict[str, np.ndarray], selection: Selection
+    ) -> Counts:
+        column, sums = self._columns[name], dict[str, int]()
         codes = column.codes[self._combine(masks, but=name)]
         counts = np.bincount(codes, minlength=len(column.values)).tolist()
         for value, n in zip(column.values, counts, strict=True):
-            sums.update(dict.fromkeys(_CHOICES[name](value), n))
-        left = [pair for pair in sums.items() if pair[1]]
+            for choice in _CHOICES[name](value) if n else ():
+                sums[choice] = sums.get(choice, 0) + n
+        left = list(sums.items())
+        if name == "burst":  # others are too many to choose from
+            left = [pair for pair in left if pair[0] in ("any", NONE, selection.burst)]
         if name in _ORDERS:
             return sorted(left, key=_ORDERS[name])
         return sorted(left, key=_most_first)[:_N_VALUES]

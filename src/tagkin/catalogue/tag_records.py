@@ -50,8 +50,8 @@ def tag_number(database: Database, name: str) -> int:
 
 
 def _storable(text: str) -> str:
-    """Replace lone surrogates, which SQLite cannot store."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """Replace lone surrogates and drop NUL, which ends a text for SQLite's functions."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def check_tag(name: str) -> str:

@@ -131,9 +131,9 @@ def _undo_writes(
             if run is None:
                 entered = database.run("undo", {"run": undone.id}, undoes=undone.id)
                 run = stack.enter_context(entered)
-            records.update(write.id, state="undone", is_undoing=False, note=file.said)
-            if write.backup is None:
-                with database.transaction():
+            with database.transaction():
+                records.update(write.id, state="undone", is_undoing=False, note=file.said)
+                if write.backup is None:
                     tags = {tag_number(database, tag) for tag in write.tags}
                     reopen_unwritten(database, write.photograph, tags)
         step("Undoing", len(writes), len(writes))

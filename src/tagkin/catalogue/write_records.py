@@ -368,6 +368,7 @@ _FORMS: dict[str, tuple[Callable[[Any], SqlValue], Callable[[Any], object]]] = {
     "before": (zlib.compress, unpack_before),
     "after": (bytes.fromhex, bytes.hex),
     "backup": (sql_text, _check_text),
+    "note": (sql_text, _check_text),  # may name a file
     "removed_tags": (_as_json, _read_texts),
     "removed": (_as_json, _read_pairs),
 }

@@ -118,7 +118,8 @@ def write_tags(
     pending += [photo for photo in half_done if len(writer.plan_files(photo)) > 1]
     if not pending:
         return result
-    chosen = {**options._asdict(), "selection": set_fields(vars(options.selection))}
+    selection = vars(options.selection).items()  # an `untagged` that is False is chosen, too
+    chosen = options._asdict() | {"selection": {n: v for n, v in selection if v not in (None, ())}}
     with database.run("write", set_fields(vars(filters) | chosen)) as run, writer:
         result.run = run.id
         for i, photo in enumerate(pending):
