@@ -21,7 +21,7 @@ from tagkin.catalogue.decision_records import (
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs, pair_states
 from tagkin.catalogue.photographs import Photographs
-from tagkin.catalogue.runs import DECIDING, STANDING_EDIT, Runs
+from tagkin.catalogue.runs import DECIDING, DECLARING, STANDING_EDIT, Runs
 from tagkin.catalogue.tag_edits import is_edit, undo_edit
 from tagkin.catalogue.tag_records import resolve_spelling, tag_number
 from tagkin.catalogue.tags import Tags
@@ -205,8 +205,8 @@ class Decisions(Part):
         if is_edit(self._db, run):
             number, names = undo_edit(self._db, run, dry_run=dry_run)
             return Decided(number, [], edited=names)
-        query = "SELECT what FROM runs WHERE id = ?"
-        if self._db.value(query, (self._first_of(run),)) == "incomplete":
+        query = f"SELECT 1 FROM runs r WHERE r.id = ? AND {DECLARING}"
+        if self._db.row(query, (self._first_of(run),)):
             return self._undo_declaration(run, dry_run)
         is_undo = self._db.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
         if is_undo:

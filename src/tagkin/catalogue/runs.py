@@ -11,7 +11,7 @@ from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.errors import NotFound
 
-__all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
+__all__ = ["DECIDING", "DECLARING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
 
 _SELECT = (
     "SELECT r.id, r.what, r.started_at, r.ended_at, r.model, r.parameters, r.outcome, r.undoes, "
@@ -26,6 +26,11 @@ _FEWEST, _BRIEFEST = 20, 30.0  # answers, and seconds of answering, from which a
 
 DECIDING = "r.what IN ('accept', 'reject', 'review', 'finish', 'import')"
 """SQL: a run `r` is of a command that decides."""
+DECLARING = (
+    "(r.what = 'incomplete' OR r.what = 'finish' "
+    "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.run = r.id))"
+)
+"""SQL: a run `r` declared tags incomplete, or tags finished whose decisions an import has."""
 _STANDS = (
     "NOT EXISTS (SELECT 1 FROM runs u WHERE u.undoes = r.id "
     "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id))"
@@ -82,16 +87,16 @@ class Runs(Part):
     def last_undoable(self) -> PastRun | None:
         """Return the last run that can be undone, or None.
 
-        It has decisions or writes that still apply, edited tags, or declared tags incomplete.
+        It has decisions or writes that still apply, edited tags, or declared tags incomplete or
+        finished.
         Writes that an undo did not find are left to an undo of their run by its number.
         """
         runs = self._select(
             f"EXISTS ({_WRITES} AND NOT w.was_missed) "
             f"OR {DECIDING} AND EXISTS (SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
-            f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"
+            f"OR {STANDING_EDIT} OR {DECLARING} AND {_STANDS} ORDER BY r.id DESC LIMIT 1"
         )
-        runs += self.list_standing("incomplete")[-1:]
-        return max(runs, key=lambda run: run.id, default=None)
+        return next(iter(runs), None)
 
     def _select(self, condition: str, *values: SqlValue) -> list[PastRun]:
         return list(map(_past_run, self._db.rows(f"{_SELECT} WHERE {condition}", values)))
@@ -100,7 +105,7 @@ class Runs(Part):
         """Return the runs among some that can be undone by their numbers."""
         rows = self._db.column(
             f"SELECT r.id FROM runs r WHERE r.id {LISTED} AND (EXISTS ({_WRITES}) "
-            f"OR {STANDING_EDIT} OR ({DECIDING} OR r.what = 'incomplete') AND {_STANDS})",
+            f"OR {STANDING_EDIT} OR ({DECIDING} OR {DECLARING}) AND {_STANDS})",
             (as_list(runs),),
         )
         return set(rows)
