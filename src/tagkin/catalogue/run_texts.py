@@ -58,8 +58,12 @@ def describe_run(run: PastRun, decided: DecisionCounts | None) -> str:
         case "finish" if "photographs" in run.outcome:
             rejected = count(n("decisions"), "suggestion")
             return f"finished {count(n('photographs'), 'photograph')}, and rejected {rejected}"
-        case "finish":
+        case "finish" if n("decisions"):
             return f"finished {tags}: rejected on {count(n('decisions'), 'photograph')}"
+        case "finish":  # an import has its decisions
+            return f"finished {tags}"
+        case "import":
+            return f"imported {count(n('decisions'), 'decision')}"
         case "incomplete":
             folder = run.parameters.get("folder") or "the whole collection"
             return f"declared incomplete: the tags in {folder}"
