@@ -78,6 +78,17 @@ def test_finish_the_whole_collection_and_a_tag(tk, world):
     assert suggested["suggestions"] == 0
 
 
+def test_an_imported_finished_tag_is_undone_with_its_rejections(tk, run, world, tmp_path):
+    done(tk("finish", "--tag", "red"))
+    done(tk("export", tmp_path / "kept.jsonl"))
+    fresh = ("--catalogue", tmp_path / "fresh.sqlite")
+    done(run("scan", world.photos, *fresh))
+    done(run("import", tmp_path / "kept.jsonl", *fresh))
+    assert 'Imported 28 decisions and finished "red"' in done(run("history", *fresh))
+    assert "(import): 28 decisions." in run("undo", *fresh).stderr
+    assert lines(done(run("status", "--json", *fresh)))[0]["finished_tags"] == []
+
+
 def test_incomplete_and_undo(tk, world):
     result = tk("incomplete", "20024")
     assert result.exit_code == 1

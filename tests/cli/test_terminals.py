@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -234,6 +235,43 @@ def test_markup_that_is_split_over_two_texts(say, world, tmp_path):
     result = say("find", "--like", "photos/red-circle-0.jpg", encoding="utf-8")
     assert result.exit_code == 0, result.err
     assert "[/a, b], red\\" in result.out.decode()
+
+
+def test_names_that_control_a_terminal_are_only_shown(say, world, tmp_path):
+    """Whatever a command says about them; tags like these come from files alone."""
+    odd = "\x1b]0;title\x07\x1b[31m[red][link=e]\r\u202e"
+    photos = tmp_path / f"{odd}photos"
+    tags = make_photographs(photos, n_each=2)
+    for name in tags:
+        (photos / name).rename(photos / f"{odd}{name}")
+    named = {f"{odd}{name}": [f"{odd}{tag}" for tag in row] for name, row in tags.items()}
+    write_tag_file(photos / "metadata.jsonl", named | {f"{odd}gone.jpg": ["x"]})
+    write_broken_png(photos / f"{odd}broken.png")
+    photo, at = min(photos.glob("*.jpg")), ("--catalogue", tmp_path / f"{odd}.sqlite")
+    commands = [
+        (0, "train", photos, *at),
+        (0, "suggest", "--threshold", 0, *at),
+        (0, "explain", photo, *at),
+        (0, "find", "--like", photo, *at),
+        (0, "accept", photo, "--tag", "new", *at),
+        (0, "write", "--dry-run", *at),
+        (0, "history", *at),
+        (0, "tags", "list", *at),
+        (0, "tags", "rename", f"{odd}red", "red", *at),
+        (0, "status", *at),
+        (1, "scan", tmp_path / odd),
+        (1, "explain", tmp_path / odd, *at),
+        (1, "import", odd, *at),
+        (2, "audit", *at, "--report", f"{odd}.txt"),
+    ]
+    controls = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+    for code, *command in commands:
+        result = say(*command, encoding="utf-8")
+        assert result.exit_code == code, result.err
+        text = (result.out + result.err).decode()
+        assert controls.findall(text) == [], command
+        if code:
+            assert "[31m[red][link=e]" in text, command
 
 
 # --- readers that go away ----------------------------------------------------------------

@@ -90,6 +90,15 @@ def test_ranges(window: Window, served: Served) -> None:
     assert {c for c, _ in served.decided(1)} == set(shown[4:10] + shown[55:])
 
 
+def test_keys_for_marks_do_nothing_without_photographs(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['boat']}?run=999")
+    assert page.locator("#grid").count() == 0
+    window.press("i", "x", " ", "o")
+    window.settle()
+    assert "from here on" not in page.locator("#message").inner_text()
+    assert window.faults == []
+
+
 def test_a_suggestion_by_name_looks_different(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}?n=10")
     assert page.locator(".by-name").count() == 0

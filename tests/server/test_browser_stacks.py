@@ -56,6 +56,15 @@ def test_a_stack_unfolds_in_its_place(window: Window, served: Served) -> None:
     assert len({content for content, _ in served.decided(-1)} & set(served.contents[:3])) == 1
 
 
+def test_an_unfolded_stack_ends_the_sentence_about_marks(window: Window, served: Served) -> None:
+    page = window.open("/question?strategy=learn-most")
+    assert page.locator("#reason").count() == 1
+    page.locator(".tile[data-stack]").focus()
+    window.press("o")
+    page.wait_for_function("() => !document.querySelector('.tile[data-stack]')")
+    assert page.locator("#reason").count() == 0
+
+
 def test_by_photograph_and_search(window: Window, served: Served) -> None:
     page = window.open(f"/photographs/{served.contents[0]}")
     assert page.locator("#burst-title").inner_text() == "Burst of 3"

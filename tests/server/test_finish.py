@@ -1,10 +1,12 @@
 """Finished photographs and tags, as scripts and pages ask for them."""
 
+import json
+from pathlib import Path
 from typing import Any
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import Catalogue, open_for_scan
 from tests.catalogue.photographs import check_invariants
-from tests.catalogue.suggested import content, decisions, open_suggestions
+from tests.catalogue.suggested import content, decisions, offer, open_suggestions
 
 from .browser import Browser
 from .conftest import OFFERED, tag
@@ -82,6 +84,24 @@ def test_finish_a_tag_and_undo(browser: Browser, catalogue: Catalogue) -> None:
     browser.post("/api/v1/undo", {"run": done["run"]})
     assert open_suggestions(catalogue) == OFFERED
     assert browser.post("/api/v1/tags/999/finish", {}).status == 404
+
+
+def test_what_an_import_brought_is_undone_on_the_page(
+    browser: Browser, catalogue: Catalogue, root: Path, tmp_path: Path
+) -> None:
+    with open_for_scan(root, tmp_path / "other.sqlite") as other:
+        other.scan()
+        offer(other)
+        other.decisions.decide_pairs([(content(other, "b.jpg"), tag(other, "holiday"))], [])
+        other.completeness.finish_tag(tag(other, "dog"))
+        lines = [json.dumps(line) for line in other.export_lines()]
+    catalogue.import_lines(lines)
+    imported = browser.runs()[0]
+    assert (imported.said, imported.can_undo) == ('Imported 5 decisions and finished "dog"', True)
+    assert browser.post("/api/v1/undo", {"run": imported.id}).status == 200
+    assert open_suggestions(catalogue) == OFFERED
+    assert catalogue.completeness.finished_tags() == []
+    assert not any(run.can_undo for run in browser.runs())
 
 
 def test_a_lost_answer_is_asked_for_again(browser: Browser, catalogue: Catalogue) -> None:

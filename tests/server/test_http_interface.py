@@ -1,5 +1,7 @@
 """The HTTP interface for other programs: described, versioned, behind the secret."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,11 +9,11 @@ from pydantic import TypeAdapter
 
 from examples.review_client import ReviewClient, main
 from tagkin.catalogue import Catalogue
-from tagkin.server import answer_types
+from tagkin.server import Review, answer_types
 from tests.catalogue.suggested import content, decisions
 
 from .browser import Browser, Running
-from .conftest import OFFERED, tag
+from .conftest import OFFERED, put_photographs, tag, with_suggestions
 
 DOCUMENT = "/api/v1/openapi.json"
 
@@ -91,3 +93,18 @@ def test_a_client_asks_decides_and_undoes(
 def test_names_that_json_cannot_contain() -> None:
     named = TypeAdapter(answer_types.NamedTag).validate_python({"id": 1, "name": "a\udcff\x01"})
     assert named["name"] == "a\ufffd\ufffd"
+
+
+@pytest.mark.skipif(
+    sys.platform in ("win32", "darwin"), reason="file names are Unicode on this system"
+)
+def test_an_error_names_a_folder_that_is_not_utf8(tmp_path: Path) -> None:
+    with with_suggestions(put_photographs(tmp_path / os.fsdecode(b"\xff"))) as catalogue:
+        review = Review(catalogue, tmp_path / "cache", fits=False)
+        running = Running(review)
+        browser = Browser(running.port)
+        browser.open(running.access.key)
+        answer = browser.get("/api/v1/photographs/at?path=/elsewhere/a.jpg")
+        assert (answer.status, "\ufffd" in answer.json["error"]) == (400, True)
+        running.stop()
+        review.close()

@@ -28,14 +28,14 @@ PATHS = ("a.jpg", "b.jpg", "2024/c.jpg", "2024/d.jpg")
             (0.9, 0.8, 0.4, 0.1),
             2,
             "Check the marks",
-            "Only the first 2 reach 50 %, so the others start marked as wrong.",
+            "Only the first 2 are likely right, so the others start marked as wrong.",
             "Accept 2, reject 2",
         ),
         (
-            (0.9, 0.4, 0.3, 0.1),
+            (0.9, 0.499, 0.3, 0.1),  # the second is shown as 50 %
             3,
             "Check the marks",
-            "Only the first reaches 50 %, so the others start marked as wrong.",
+            "Only the first is likely right, so the others start marked as wrong.",
             "Accept 1, reject 3",
         ),
     ],

@@ -3,12 +3,14 @@
 import random
 import re
 import socket
+from pathlib import Path
 
 import pytest
 
 from tagkin.catalogue import Catalogue
 from tagkin.errors import InvalidInput
 from tagkin.server import Access, Review, Server
+from tagkin.server.assets import Assets
 from tagkin.server.security import MAX_BODY
 from tests.catalogue.suggested import content, decisions
 
@@ -256,7 +258,7 @@ def test_no_documentation_and_no_listing(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../app.py", "..%2fapp.py", "%2e%2e/app.py", "/etc/passwd", "%00"]
+    "name", ["../serving.py", "..%2fserving.py", "%2e%2e/serving.py", "/etc/passwd", "%00"]
 )
 def test_no_path_reaches_the_file_system(browser: Browser, name: str) -> None:
     for path in (
@@ -271,6 +273,20 @@ def test_no_path_reaches_the_file_system(browser: Browser, name: str) -> None:
         assert response.status in (404, 422), path
         assert b"root:" not in response.body
         assert b"FastAPI" not in response.body
+
+
+def test_scripts_that_an_installer_linked_are_served(tmp_path: Path) -> None:
+    static, outside = tmp_path / "static", tmp_path / "outside.js"
+    static.mkdir()
+    outside.write_text("// of the installer's cache")
+    assets = Assets()
+    assets.all_directories = [static]
+    try:
+        (static / "page.js").symlink_to(outside)
+    except OSError:
+        pytest.skip("this system makes no links")
+    assert assets.lookup_path("page.js")[1] is not None
+    assert assets.lookup_path("../outside.js")[1] is None
 
 
 def test_requests_have_a_limit(browser: Browser, catalogue: Catalogue) -> None:

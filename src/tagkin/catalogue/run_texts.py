@@ -60,6 +60,9 @@ def describe_run(run: PastRun, decided: DecisionCounts | None) -> str:
             return f"finished {count(n('photographs'), 'photograph')}, and rejected {rejected}"
         case "finish":
             return f"finished {tags}: rejected on {count(n('decisions'), 'photograph')}"
+        case "import":
+            imported = f"imported {count(n('decisions'), 'decision')}"
+            return f"{imported} and finished {tags}" if value else imported
         case "incomplete":
             folder = run.parameters.get("folder") or "the whole collection"
             return f"declared incomplete: the tags in {folder}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tagkin.cli.streams import discard, encode_text
+from tagkin.cli.streams import discard, encode_text, visible
 from tagkin.errors import StorageError
 from tagkin.progress import Progress, silent
 from tagkin.wording import count
@@ -196,7 +196,8 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str]) ->
     if path is None:
         return
     if path.suffix.lower() not in suffixes:
-        raise typer.BadParameter(f"{relative(path)}: the name must end in {' or '.join(suffixes)}.")
+        name = visible(relative(path))  # what it is raised to writes it as it is
+        raise typer.BadParameter(f"{name}: the name must end in {' or '.join(suffixes)}.")
     from tagkin.filesystem import check_parent
 
     try:

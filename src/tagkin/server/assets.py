@@ -23,7 +23,8 @@ class Assets(StaticFiles):
     """The files in ``static``, which a browser keeps for a day."""
 
     def __init__(self) -> None:
-        super().__init__(packages=[(__package__, "static")])
+        # some installers link the files of a package to their cache
+        super().__init__(packages=[(__package__, "static")], follow_symlink=True)
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, *args: object

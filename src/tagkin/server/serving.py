@@ -21,6 +21,7 @@ from tagkin.server import api, pages
 from tagkin.server.assets import Assets, render
 from tagkin.server.security import Access, Guard
 from tagkin.server.session import Review
+from tagkin.templating import shown
 
 DEFAULT_PORT = 8765
 _IDLE = 60  # seconds that a browser's connection stays open between two requests
@@ -152,7 +153,7 @@ def _answer_error(request: Request, error: Exception) -> Response:
     status, text = _describe(error)
     base = request.base_url.path
     if request.url.path.startswith(f"{base}api/"):
-        return JSONResponse({"error": text}, status)
+        return JSONResponse({"error": shown(text)}, status)
     return HTMLResponse(render("error.html.jinja", base=base, text=text), status)
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 250  # findings in a report: with more, the page grows slow
 _LIKELY = 0.5  # the least confidence of findings, unless -n is given
+_COLOURS = {"wrong": "red", "missing": "green"}
 _NOTHING = {
     "wrong": "no tag seems wrong",
     "missing": "no tag seems to be missing",
@@ -159,12 +160,12 @@ def _write_csv(findings: list[Finding]) -> str:
 
 def _show(findings: list[Finding]) -> None:
     table = file_table("Photograph", "Tag", "Issue", "Confidence", "Kin")
+    issues = {kind: data().text((kind, colour)) for kind, colour in _COLOURS.items()}
     for finding in findings:
-        colour = "red" if finding.kind == "wrong" else "green"
         table.add_row(
             relative(finding.file),
             finding.tag,
-            data().text((finding.kind, colour)),
+            issues[finding.kind],
             percent(finding.confidence),
             kin_text((kin.file, kin.share) for kin in finding.kin),
         )

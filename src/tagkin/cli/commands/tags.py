@@ -242,9 +242,10 @@ def duplicates(
 
 
 def _offer_merges(pairs: list[Duplicates]) -> None:
+    console = data()
     for pair in pairs:
         merge = ["tagkin", "tags", "merge", *pair.others, "--into", pair.keep]
-        data().print(data().text(f"{shlex.join(merge)}  ", (f"# {pair.why}", "dim")))
+        console.print(console.text(f"{shlex.join(merge)}  ", (f"# {pair.why}", "dim")))
 
 
 def _change(

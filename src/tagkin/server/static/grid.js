@@ -109,6 +109,7 @@ async function unfold(tile) {
     one.tabIndex = -1;
   }
   tile.parentElement.replaceWith(...each.map((one) => one.parentElement));
+  find("#reason")?.remove(); // it counts tiles, and these are marked as their stack was
   focusOn(each[0]);
   anchor = before = null;
   changed();

@@ -29,7 +29,6 @@ function verdict() {
 function marksChanged() {
   if (mode() !== "tag" || !grid()) return;
   find("#verdict").textContent = verdict();
-  grid().dataset.changed = "";
 }
 
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -113,12 +112,14 @@ function showsAny(page, tag, decided) {
 }
 
 function wrongFromHere(tile) {
+  if (!grid()) return;
   const n = fromHereOn(tile ?? current());
   focusOn(tile ?? current());
   say(`${counted(n, "photograph")} from here on marked as wrong.`);
 }
 
 function invert() {
+  if (!grid()) return;
   for (const tile of tiles()) press(tile, !isPressed(tile));
   const isRight = grid().dataset.default === "accept";
   grid().dataset.default = isRight ? "reject" : "accept";
