@@ -1,5 +1,6 @@
 """Scores of held-out images, and what is learned from them."""
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,8 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin import SemanticSpace
-from tagkin.annotator.hold_out import FoldModels, hold_out
+from tagkin.annotator import learning, quality
+from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.learning import learn, mix_evenly
 from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.recipe import Recipe, usual_recipe
@@ -98,3 +100,26 @@ def test_rare_labels_are_compared_across_folds():
     for scores in hold_out_folds(X, scipy.sparse.csr_array(Y), random_folds(100, 5, 0)):
         ranks = np.argsort(np.argsort(scores, axis=0), axis=0) / 99
         assert 0.4 < (ranks * Y).sum() / Y.sum() < 0.6
+
+
+def test_sums_of_folds_are_freed_before_confidences_are_learned(monkeypatch):
+    """With the default of 4,096 landmarks they take a gigabyte and more."""
+    X, Y = data()
+    sums: list[weakref.ref] = []
+    started = LeaveOutSpaces.compute_sums
+
+    def compute_sums(self):
+        sums.append(weakref.ref(self))
+        return started(self)
+
+    def calibrate(*args):
+        assert sums
+        assert not any(made() for made in sums)
+        return calibrate_held_out(*args)
+
+    monkeypatch.setattr(LeaveOutSpaces, "compute_sums", compute_sums)
+    for module in (learning, quality):
+        sums.clear()
+        monkeypatch.setattr(module, "calibrate_held_out", calibrate)
+        learn_or_measure = learning.learn if module is learning else quality.cross_validate
+        learn_or_measure(Problem(X, Labels.of(Y)), Recipe(SemanticSpace(n_landmarks=60), METHOD))

@@ -10,6 +10,7 @@ from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.quality import cross_validate, measure_scores
 from tagkin.annotator.recipe import usual_recipe
+from tagkin.calibration import fit_calibration
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE, VOTING, SyntheticPhotographs, seen
@@ -62,6 +63,31 @@ def test_cross_validation_compares_with_kin_visual_scores():
     assert quality.semantic["MAP"] > quality.visual["MAP"] + 0.05
     assert "10-fold" in quality.how
     assert list(quality.labels.names) == NAMES
+
+
+def test_a_label_of_one_series_teaches_no_weights():
+    """Its own images have scores of a model that did not know it, in learning and here alike."""
+    rng = np.random.default_rng(0)
+    series = np.arange(200) // 5
+    Y = (rng.random((200, 8)) < 0.3).astype(np.float32)
+    Y[:, 6:] = 0
+    Y[series == 3, 6] = Y[series == 8, 7] = 1
+    X = Y @ rng.standard_normal((8, 24)) + rng.standard_normal((200, 24))
+    problem = Problem(X, Labels.of(scipy.sparse.csr_array(Y)), series)
+    recipe, part = usual_recipe(None, None, 0), Part.whole(problem)
+    scores = hold_out(part, FoldModels(problem, part, recipe).score_fold)
+    held_out = calibrate_held_out(problem, part, scores)
+    known = np.arange(8) < 6
+    np.testing.assert_array_equal(held_out.judged, known)
+    measured = cross_validate(problem, recipe)
+    halves = quality.split_into_halves(200, series, 0)
+    for rows, others in zip(halves, reversed(halves), strict=True):
+        of_others, groups = held_out.scores.take(others), series[others]
+        calibration = fit_calibration(
+            of_others, problem.Y[others], groups=groups, judged=known
+        ).calibration
+        P = calibration.probabilities(calibration.mix(held_out.scores.take(rows).all))
+        np.testing.assert_allclose(measured.confidences[rows], P, rtol=1e-4)
 
 
 def test_looks_are_judged_with_the_same_method(synthetic, monkeypatch):

@@ -322,3 +322,15 @@ def test_errors_and_unsaid_labels_are_spread():
     offsets = unsaid.spread(columns, 4).offsets
     np.testing.assert_allclose(offsets[columns], unsaid.offsets)
     np.testing.assert_allclose(offsets[1:3], unsaid.offset)
+
+
+def test_a_part_of_many_images_takes_little_memory():
+    """A list of all folds, of which one is used, would take 80 MB."""
+    n = 100_000
+    problem = Problem(np.zeros((n, 1)), Labels.of(scipy.sparse.csr_array((n, 2), dtype=np.float32)))
+    tracemalloc.start()
+    (fold,) = Part.sample(problem, 1000, np.arange(2), 64).folds
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(fold.held_out) == 1000
+    assert peak < 16 * 2**20

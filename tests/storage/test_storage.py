@@ -1,3 +1,5 @@
+import hashlib
+import json
 import os
 import re
 import warnings
@@ -15,6 +17,7 @@ from tagkin import LandmarkMap, NeighborVoting, SemanticSpace, Vocabulary, load,
 from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
 from tagkin.space.views import IndicatorView
+from tagkin.storage.tensors import ArrayFile
 from tests.conftest import assert_same, make_collection, needs_torch
 from tests.hardening.crafting import rewrite
 from tests.killing import counted, failing_at, steps_of
@@ -254,6 +257,30 @@ def test_a_truncated_file_is_noticed(kind, share, saved):
     path.write_bytes(data[: int(share * len(data))])
     with pytest.raises(DamagedModel, match=r"cannot be read|not as it was saved"):
         load(saved)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "reason"),
+    [
+        ("BF16", [4], "it has numbers of the type 'BF16'"),
+        ("F32", [2**62, 0], "array is too big"),
+        ("F32", [2**62, 4], "overflow"),
+        ("F32", [9], "invalid shape"),
+        ("BOOL", [8], "'a' has flags that are neither 0 nor 1"),
+    ],
+)
+def test_a_header_that_lies_is_noticed(dtype, shape, reason, tmp_path):
+    """Also if whoever wrote it has signed the file."""
+    data = b"" if 0 in shape else b"\2" * 8
+    entry = {"dtype": dtype, "shape": shape, "data_offsets": [0, len(data)]}
+    header = json.dumps({"a": entry}).encode()
+    content = len(header).to_bytes(8, "little") + header + data
+    path = tmp_path / "arrays.safetensors"
+    path.write_bytes(content)
+    file = ArrayFile(path, len(content), hashlib.sha256(content).hexdigest())
+    with pytest.raises(DamagedModel, match=rf"cannot be read: .*{reason}") as raised:
+        file.arrays()
+    assert not re.search(r"\.\.", str(raised.value))
 
 
 def test_an_edited_model_is_noticed(saved):

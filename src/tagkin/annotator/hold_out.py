@@ -106,6 +106,10 @@ class HeldOut(NamedTuple):
     calibrated: Calibrated
     names: NameTable | None
     """Meanings of all label names, if there is a prior."""
+    judged: np.ndarray
+    """Labels whose scores can be compared between images, bool, shape (C,). A model that has not
+    seen a label scores all images alike, the label's own image among them. This says nothing about
+    the scores of models that have seen the label."""
 
 
 def hold_out(
@@ -160,17 +164,16 @@ def calibrate_held_out(problem: Problem, part: Part, learned: tuple[np.ndarray, 
     scores = HeldOutScores(learned, by_name)
     complete, rows, labels = problem.complete, part.rows, part.labels(problem.Y)
     is_complete: np.ndarray | slice = slice(None) if complete is None else complete[rows]
+    judged = np.all([count_images(labels[fold.known]) > 0 for fold in part.folds], axis=0)
     calibrated = fit_calibration(
         scores.take(is_complete),
         part.truth(problem.Y)[is_complete],
         labels=labels if complete is None else labels[complete],
         groups=None if problem.groups is None else problem.groups[rows][is_complete],
-        # A model that has not seen a label scores all images alike, the label's own image among
-        # them. This says nothing about the scores of models that have seen the label.
-        judged=np.all([count_images(labels[fold.known]) > 0 for fold in part.folds], axis=0),
+        judged=judged,
     )
     if complete is not None:
         log_odds = calibrated.calibration.mix(scores.all)
         log_odds[is_complete] = calibrated.log_odds
         calibrated = calibrated._replace(log_odds=log_odds)
-    return HeldOut(scores, calibrated, table)
+    return HeldOut(scores, calibrated, table, judged)

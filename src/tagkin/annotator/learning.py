@@ -16,7 +16,6 @@ from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
-from tagkin.arrays.blocks import evenly_spaced
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.calibration import (
     LabelErrors,
@@ -72,6 +71,7 @@ def learn(
         recipe = limit_recipe(recipe, part)
         models = FoldModels(images, part, recipe)
         (space, method), scores = fit_and_hold_out(models.fit, part, models.score_fold, fold_done)
+        del models  # its sums take up to a gigabyte and more
         assert space is not None  # every recipe to learn by has one
         held_out = calibrate_held_out(images, part, scores)
         calibrated = held_out.calibrated
@@ -226,8 +226,8 @@ def fit_decisions(
     yes, no = labels.accepted[:, part.columns], labels.rejected[:, part.columns]
     is_decided = np.diff(yes.indptr) + np.diff(no.indptr) > 0
     most, scored = max(n, MOST_SCORES // n_labels), np.flatnonzero(complete)[part.rows]
-    places = evenly_spaced(np.flatnonzero(is_decided[scored]), most)
-    others = evenly_spaced(np.flatnonzero(is_decided & ~complete), most)
+    places = _evenly_spaced(np.flatnonzero(is_decided[scored]), most)
+    others = _evenly_spaced(np.flatnonzero(is_decided & ~complete), most)
     parts = [scores[places]]
     for block in row_blocks(len(others), 64 * problem.Y.shape[1]):
         parts.append(model.score(problem.X[others[block]], problem.prior)[:, part.columns])
@@ -238,3 +238,8 @@ def fit_decisions(
     annotated = None if labels.was_complete is None else labels.was_complete[rows]
     unannotated = fit_unannotated_labels(P, yes[rows], no[rows], annotated=annotated)
     return unannotated.spread(part.columns, problem.Y.shape[1])
+
+
+def _evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most `most` evenly spaced rows."""
+    return rows[:: max(1, -(-len(rows) // most))]

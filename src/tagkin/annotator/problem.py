@@ -13,7 +13,7 @@ from tagkin.annotator.naming import Naming
 from tagkin.arrays import Array
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import available_memory
-from tagkin.model_selection.folds import Fold, make_folds
+from tagkin.model_selection.folds import Fold, number_folds
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer.readout import MOST_LABELS
 
@@ -207,9 +207,17 @@ class Problem:
 
     def split(self, n_parts: int) -> list[Fold]:
         """Return `n_parts` folds, or one per group if groups are fewer."""
+        numbers = self._number_folds(n_parts)
+        return [Fold.of(numbers, k) for k in range(int(numbers.max()) + 1)]
+
+    def split_off(self, n_parts: int) -> Fold:
+        """Return the first fold of `split`; many folds of many images take much memory."""
+        return Fold.of(self._number_folds(n_parts), 0)
+
+    def _number_folds(self, n_parts: int) -> np.ndarray:
         if self.groups is not None:
             n_parts = max(2, min(n_parts, len(np.unique(self.groups))))
-        return make_folds(self.Y.shape[0], self.Y, n_parts, self.groups, self.seed)
+        return number_folds(self.Y.shape[0], n_parts, self.groups, self.seed)
 
     @property
     def prior(self) -> NamePrior | None:
@@ -297,7 +305,7 @@ class Part:
         n = problem.Y.shape[0]
         if n_images >= n:
             return cls(problem.split(n_folds(n)), np.arange(n), columns, n_dimensions)
-        known, held_out = problem.split(max(3, round(n / n_images)))[0]
+        known, held_out = problem.split_off(max(3, round(n / n_images)))
         n_taken = min(len(held_out), n_images)
         rows = held_out[np.arange(n_taken) * len(held_out) // n_taken]  # evenly spaced
         return cls([Fold(known, rows)], rows, columns, n_dimensions)

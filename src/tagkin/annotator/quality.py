@@ -9,7 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, fit_method, hold_out
+from tagkin.annotator.hold_out import (
+    FoldModels,
+    HeldOut,
+    calibrate_held_out,
+    fit_method,
+    hold_out,
+)
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.model import describe_groups
 from tagkin.annotator.problem import Labels, Part, Problem, check_enough, check_memory
@@ -146,18 +152,22 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     check_memory(Y)
     part = Part.whole(problem)
     fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
-    models = FoldModels(problem, part, recipe)
-    held_out = calibrate_held_out(problem, part, hold_out(part, models.score_fold, fold_done))
+
+    def calibrate(problem: Problem, recipe: Recipe) -> HeldOut:
+        # the sums of all folds are large, and nothing else may hold them
+        learned = hold_out(part, FoldModels(problem, part, recipe).score_fold, fold_done)
+        return calibrate_held_out(problem, part, learned)
+
+    held_out = calibrate(problem, recipe)
     scores = held_out.calibrated.log_odds
-    visually = FoldModels(problem, part, Recipe(None, recipe.method))
-    visual_scores = hold_out(part, visually.score_fold, fold_done)
-    baseline = calibrate_held_out(replace(problem, naming=None), part, visual_scores)
+    baseline = calibrate(replace(problem, naming=None), Recipe(None, recipe.method)).calibrated
     confidences, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
     halves = split_into_halves(len(scores), groups, problem.seed)
     for rows, others in zip(halves, reversed(halves), strict=True):
         mates = None if groups is None else groups[others]
         some = held_out.scores.take(others)
-        calibration = fit_calibration(some, Y[others], groups=mates).calibration
+        judged = held_out.judged
+        calibration = fit_calibration(some, Y[others], groups=mates, judged=judged).calibration
         confidences[rows] = calibration.probabilities(
             calibration.mix(held_out.scores.take(rows).all)
         )
@@ -166,7 +176,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
-    measured = _Measured(Y, scores, baseline.calibrated.log_odds, confidences, thresholds)
+    measured = _Measured(Y, scores, baseline.log_odds, confidences, thresholds)
     return _measure(how, measured, list(source.classes()))
 
 

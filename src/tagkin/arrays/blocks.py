@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from numbers import Real
 from typing import ParamSpec, TypeVar
 
-import numpy as np
-
 from tagkin.arrays.namespaces import Array, is_tensor
 from tagkin.errors import InvalidInput
 
@@ -20,7 +18,6 @@ __all__ = [
     "bytes_allowed",
     "cached_rows",
     "device_budget",
-    "evenly_spaced",
     "is_out_of_memory",
     "memory_budget",
     "release_cached",
@@ -89,11 +86,6 @@ def row_blocks(n_rows: int, bytes_per_row: int, where: Array | None = None) -> I
     step = block_rows(bytes_per_row, where)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
-
-
-def evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return at most `most` evenly spaced rows."""
-    return rows[:: max(1, -(-len(rows) // most))]
 
 
 def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:

@@ -52,17 +52,17 @@ class ArrayFile:
         self.check()
         try:
             arrays = load(bytes(self._bytes))
-        except (SafetensorError, KeyError, ValueError) as error:
-            raise DamagedModel(
-                f"{self.path} cannot be read: {error}. Save the model again."
-            ) from error
+        except KeyError as error:
+            raise self._unreadable_error(f"it has numbers of the type {error}") from error
+        except (SafetensorError, ValueError) as error:
+            raise self._unreadable_error(str(error).rstrip(".")) from error
         for name, array in arrays.items():
             if array.dtype == bool and array.view(np.uint8).max(initial=0) > 1:
-                raise DamagedModel(
-                    f"{self.path} cannot be read: {name!r} has flags that are neither 0 nor 1. "
-                    "Save the model again."
-                )
+                raise self._unreadable_error(f"{name!r} has flags that are neither 0 nor 1")
         return arrays
+
+    def _unreadable_error(self, reason: str) -> DamagedModel:
+        return DamagedModel(f"{self.path} cannot be read: {reason}. Save the model again.")
 
     def _changed_error(self, reason: str) -> DamagedModel:
         return DamagedModel(
