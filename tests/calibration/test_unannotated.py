@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit
 
 from tagkin.calibration import fit_unannotated_labels
@@ -38,6 +38,21 @@ def test_offsets_are_the_most_likely_ones():
     variance = (p * (1 - expit((z + estimate.offsets).T.ravel())))[:, None] * design
     covariance = np.linalg.inv(design.T @ variance + np.eye(4))
     assert estimate.error == pytest.approx(covariance[0, 0] ** 0.5, rel=1e-4)
+
+
+def test_a_rejection_of_what_seems_certain_has_a_finite_loss():
+    """Here all labels but the last are accepted, so only one offset moves far."""
+    P = np.zeros((1001, 1))
+    P[-1] = 1
+    accepted = 1.0 - P
+    with np.errstate(all="raise"):
+        offset = fit_unannotated_labels(P, accepted, P).offset
+    z = -np.log(1 / np.finfo(np.float32).eps - 1)  # the log-odds that a float32 of 0 stands for
+
+    def loss(total: float) -> float:  # μ and d are half of it each
+        return 1000 * np.logaddexp(0, -z - total) + np.logaddexp(0, total - z) + total**2 / 4
+
+    assert offset == pytest.approx(minimize_scalar(loss).x / 2, abs=1e-3)
 
 
 def test_what_was_decided_comes_back_as_probability():

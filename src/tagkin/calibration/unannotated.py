@@ -199,7 +199,9 @@ def _fit_offsets(
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         r, accepted, weight = decide(theta)
         slopes = np.bincount(label, weight * (r - right), n_labels)
-        surprise = -np.log(np.where(right > 0, accepted, 1 - r)).sum()
+        # −log(1 − r) is finite even if r rounds to 1
+        against = np.logaddexp(0, z + theta[0] + theta[1:][label])
+        surprise = np.where(right > 0, -np.log(accepted), against).sum()
         return surprise + theta @ theta / 2, np.append(slopes.sum(), slopes) + theta
 
     options = {"ftol": 0, "gtol": 1e-9, "maxiter": 1000}
