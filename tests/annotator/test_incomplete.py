@@ -7,7 +7,7 @@ import scipy.sparse
 import tagkin
 from tagkin import FeatureAnnotator, Vocabulary
 from tagkin.annotator.incomplete import known_logits
-from tagkin.annotator.problem import Labels, Problem
+from tagkin.annotator.problem import Labels, Problem, count_as_complete
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE, SyntheticPhotographs
@@ -132,14 +132,54 @@ def test_completed_later(fitted, X, labels, tmp_path):
         annotator.partial_fit(X[:2], labels[:2], complete=[1, 0])
 
 
-def test_with_few_complete_images_all_with_labels_count(labels):
+def test_which_images_count_as_complete_if_few_are(labels):
+    """First those that had labels before answers, then all with labels."""
+    n_labels = np.array([1] * 8 + [2, 1, 1, 0])
+    n_accepted = np.array([0] * 8 + [1, 1, 1, 0])
+    for n_complete, n_counted in ((3, 9), (8, 9), (12, 12)):
+        complete = np.arange(12) < n_complete
+        counted = count_as_complete(complete, n_labels, n_accepted)
+        np.testing.assert_array_equal(counted, np.arange(12) < n_counted)
+    few = count_as_complete(np.zeros(7, bool), n_labels[5:], n_accepted[5:])
+    np.testing.assert_array_equal(few, n_labels[5:] > 0)
     present, _, complete = answers(labels)
-    Y = tagkin.Vocabulary().fit_transform([["a"]] * 3 + [[]] * 2)
-    few = np.array([True, True, False, False, False])
-    counted = Labels.of(Y, complete=few).counted_complete
-    np.testing.assert_array_equal(counted, [True, True, True, False, False])
     many = Labels.of(present, complete=complete).counted_complete
     np.testing.assert_array_equal(many, complete)
+
+
+def test_answers_to_few_photographs_do_not_make_others_wrong(X, labels):
+    """With twelve tagged images and answers about one label, other labels stay as likely."""
+    complete, asked = np.arange(N) < 12, np.zeros(labels.shape, bool)
+    asked[12:60, 0] = True
+    before = FeatureAnnotator(SPACE).fit(X[:12], labels[:12])
+    after = FeatureAnnotator(SPACE).fit(
+        X[:60],
+        (labels * (complete[: len(labels), None] | asked))[:60],
+        rejected=(asked & (labels == 0))[:60] * 1.0,
+        accepted=(asked & (labels > 0))[:60] * 1.0,
+        complete=complete[:60],
+    )
+    np.testing.assert_array_equal(after.model_.complete, complete[:60])
+    expected = [annotator.predict_proba(X[60:])[:, 1:].sum() for annotator in (before, after)]
+    assert expected[1] > 0.8 * expected[0]
+
+
+def test_new_answers_move_no_complete_image_to_another_fold(labels):
+    """Of series, too; every fold has complete images to learn from."""
+    groups = np.arange(N) // 2
+    complete = np.arange(N) % 5 < 2
+    for given in (None, groups):
+        problem = Problem(labels, Labels.of(labels, complete=complete), given)
+        alone = problem.take_complete().split(10)
+        folds = problem.split(10)
+        rows = np.flatnonzero(complete)
+        for fold, of_complete in zip(folds, alone, strict=True):
+            np.testing.assert_array_equal(
+                np.intersect1d(fold.held_out, rows), rows[of_complete.held_out]
+            )
+            if given is not None:
+                assert not np.intersect1d(given[fold.held_out], given[fold.known]).size
+        assert np.bincount(np.concatenate([fold.held_out for fold in folds])).tolist() == [1] * N
 
 
 @pytest.mark.parametrize("n_complete", [6, 20])

@@ -110,7 +110,9 @@ def test_train_says_what_few_complete_photographs_mean(tk, world):
     done(tk("incomplete"))
     for options in ((), ("--dry-run",)):
         result = tk("train", *options)
-        assert "0 photographs have complete tags, and training needs 50" in result.stderr
+        assert (
+            "0 photographs have complete tags, and training needs 50. Until then," in result.stderr
+        )
         done(result)
     name = next(iter(world.tags_of))
     done(tk("finish", world.photos / name))

@@ -27,7 +27,7 @@ from sklearn.base import clone
 from tagkin.annotator.hold_out import calibrate_held_out, hold_out
 from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import SIZES, Problem, choose_part, count_images
+from tagkin.annotator.problem import Problem, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.labels import count_known
@@ -56,14 +56,14 @@ def add_incomplete(
 ) -> Model:
     """Return a model of all images, given the model of the complete images of a problem.
 
-    If memory does not hold a score of every label for every image, or if there are few complete
-    images, the model keeps the confidences learned from the complete images.
+    If memory does not hold a score of every label for every image, the model keeps the confidences
+    learned from the complete images.
     """
     complete, source = problem.complete, problem.source
     assert complete is not None
     n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
     part = choose_part(problem)
-    folds = part.folds if part.is_whole and len(rows) >= SIZES.few_complete else []
+    folds = part.folds if part.is_whole else []
     fold_done = Counted(progress, "Learning from answers", len(folds) + 1)
     expected = _expect_labels(model, problem, others)
     everything = _fit_like(model, problem, recipe, np.arange(n), expected)

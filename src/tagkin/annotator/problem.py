@@ -38,8 +38,8 @@ class Sizes:
     fewest: int = 6
     """Images. With fewer, none could be held out to learn confidences from."""
     few_complete: int = 50
-    """Complete images with labels. With fewer, all images with labels count as complete. So many
-    added images tell how rare a new label is."""
+    """Complete images with labels. With fewer, images that had labels before answers count as
+    complete. So many added images tell how rare a new label is."""
     folds: int = 10
     """Folds of fewer images than `many`. With 5, the models of folds know clearly less than that of
     all images, and chance decides more: on eight draws (photos, Flickr8k), the first fits after
@@ -139,15 +139,11 @@ class Labels:
 
     @property
     def counted_complete(self) -> np.ndarray | None:
-        """Which images count as complete, shape (N,): with few complete ones, all with labels.
-
-        None if all do.
-        """
+        """Which images count as complete, shape (N,); None if all do."""
         if self.complete is None:
             return None
-        has_labels = np.diff(self.present.indptr) > 0
-        is_few = np.count_nonzero(self.complete & has_labels) < SIZES.few_complete
-        counted = self.complete | has_labels if is_few else self.complete
+        n_labels, n_accepted = np.diff(self.present.indptr), np.diff(self.accepted.indptr)
+        counted = count_as_complete(self.complete, n_labels, n_accepted)
         return None if counted.all() else counted
 
 
@@ -215,6 +211,23 @@ class Problem:
         return Fold.of(self._number_folds(n_parts), 0)
 
     def _number_folds(self, n_parts: int) -> np.ndarray:
+        """Return the fold of each image, shape (N,).
+
+        Complete images are in the same folds as without the others: answers about other images move
+        none, and each fold has complete images to learn from.
+        """
+        if self.complete is not None:
+            rows = np.flatnonzero(self.complete)
+            numbers = self.take(rows)._number_folds(min(n_parts, n_folds(len(rows))))
+            images = np.arange(len(self.complete))
+            groups = (
+                images if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
+            )
+            fold_of = np.full(groups.max() + 1, -1)
+            fold_of[groups[rows]] = numbers
+            others = np.flatnonzero(fold_of < 0)
+            fold_of[others] = np.arange(len(others)) % (numbers.max() + 1)
+            return fold_of[groups]
         if self.groups is not None:
             n_parts = max(2, min(n_parts, len(np.unique(self.groups))))
         return number_folds(self.Y.shape[0], n_parts, self.groups, self.seed)
@@ -229,6 +242,26 @@ class Problem:
         """Most multiplications in a matrix product while learning; few images need one thread."""
         (n, d), n_labels = self.X.shape, self.Y.shape[1]
         return n * max(n, n_labels) * max(n, d, n_labels)
+
+
+def count_as_complete(
+    complete: np.ndarray, n_labels: np.ndarray, n_accepted: np.ndarray
+) -> np.ndarray:
+    """Return which images count as complete, shape (N,), given the numbers (N,) of their labels.
+
+    If few images are complete, those that had labels before a person accepted some count, too, and
+    all with labels if even these are too few to learn from. An answer about one label says nothing
+    of others: with 25 complete photographs, evenings of answers found 46 to 57 % of the missing
+    tags, and 34 to 37 % when all with labels counted.
+    """
+    has_labels, counted = n_labels > 0, complete
+    for also, least in (
+        (n_labels > n_accepted, SIZES.few_complete),
+        (has_labels, SIZES.fewest),
+    ):
+        if np.count_nonzero(counted & has_labels) < least:
+            counted = counted | also
+    return counted
 
 
 def check_enough(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tagkin.annotator.photograph_reader import PhotographReader
     from tagkin.features import FeatureCache
 
-__all__ = ["CollectionModel", "Needs", "fit_pays"]
+__all__ = ["CollectionModel", "Needs", "choose_complete", "fit_pays"]
 
 _FEWEST = 6  # photographs with tags that can be learned from
 _IS_TAGGED = (
@@ -178,15 +178,8 @@ class CollectionModel(Part):
         return [content._replace(bulk=()) for content in contents]
 
     def to_evaluate_on(self) -> list[TaggedContent]:
-        """Return the photographs to measure suggestions with: the complete photographs.
-
-        With few complete photographs, all photographs with tags count, as in training.
-        """
-        from tagkin.annotator.problem import SIZES
-
-        tagged = [content for content in self.to_learn_from()[0] if content.known_tags]
-        complete = [content for content in tagged if content.is_complete]
-        return complete if len(complete) >= SIZES.few_complete else tagged
+        """Return the photographs to measure suggestions with: those that count as complete."""
+        return choose_complete(self.to_learn_from()[0])
 
     def train(
         self,
@@ -361,6 +354,21 @@ class CollectionModel(Part):
             annotator.backbone = parameters["backbone"] = backbone
         self.train(annotator, parameters, progress=progress)
         return self.suggest_for_review(progress=progress)
+
+
+def choose_complete(contents: Sequence[TaggedContent]) -> list[TaggedContent]:
+    """Return the photographs with tags that count as complete in training."""
+    import numpy as np
+
+    from tagkin.annotator.problem import count_as_complete
+
+    tagged = [content for content in contents if content.known_tags]
+    counted = count_as_complete(
+        np.array([content.is_complete for content in tagged], dtype=bool),
+        np.array([len(content.known_tags) for content in tagged]),
+        np.array([len(content.accepted) for content in tagged]),
+    )
+    return [content for content, is_counted in zip(tagged, counted, strict=True) if is_counted]
 
 
 def fit_pays(n_new: int, n_known: float) -> bool:

@@ -129,19 +129,19 @@ def _note_plurals(annotator: Annotator) -> None:
 
 
 def _count_complete(contents: Sequence[TaggedContent]) -> int:
-    """Return how many photographs have complete tags; say what it means if they are few."""
+    """Return how many photographs have complete tags; say which others count if they are few."""
     from tagkin.annotator.problem import SIZES
+    from tagkin.catalogue.collection_model import choose_complete
 
-    tagged = [content for content in contents if content.known_tags]
-    n_complete = sum(content.is_complete for content in tagged)
-    if n_complete >= SIZES.few_complete or n_complete == len(tagged):
-        return n_complete
-    photographs = count(n_complete, "photograph has", "photographs have")
-    note(
-        f"{photographs} complete tags, and training needs {SIZES.few_complete} to learn from "
-        "others. Until then a tag that a tagged photograph does not have counts as wrong. `tagkin "
-        "finish` says that a photograph has all its tags."
-    )
+    n_complete = sum(content.is_complete for content in contents if content.known_tags)
+    if n_others := len(choose_complete(contents)) - n_complete:
+        photographs = count(n_complete, "photograph has", "photographs have")
+        others = count(n_others, "other photograph counts", "other photographs count")
+        note(
+            f"{photographs} complete tags, and training needs {SIZES.few_complete}. Until then, "
+            f"{others} as complete: a tag that is missing there counts as wrong. `tagkin finish` "
+            "says that a photograph has all its tags."
+        )
     return n_complete
 
 
