@@ -3,6 +3,7 @@
 import pytest
 
 from tagkin.catalogue import Shown
+from tagkin.catalogue.collection_model import fit_pays
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants
@@ -96,6 +97,14 @@ def test_renamed_tags_are_what_they_were_renamed_to(catalogue):
     catalogue.decisions.decide_pairs([(content(catalogue, "a.jpg"), old)])
     assert decisions(catalogue) == {("a.jpg", "hound"): 1}
     check_invariants(catalogue)
+
+
+@pytest.mark.parametrize(
+    ("n_before", "n_enough"), [(0, 200), (100, 200), (200, 400), (2000, 600), (8000, 2000)]
+)
+def test_how_many_answers_make_a_fit_worthwhile(n_before, n_enough):
+    assert not fit_pays(n_enough - 1, n_before + n_enough - 1)
+    assert fit_pays(n_enough, n_before + n_enough)
 
 
 def test_what_a_review_lacks(catalogue):
