@@ -20,6 +20,7 @@ from tagkin import (
     Vocabulary,
 )
 from tagkin.annotator.series import find_series
+from tagkin.annotator.suggesting import STILL_LIKELY
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tests.conftest import assert_same, needs_torch
@@ -186,7 +187,7 @@ def test_what_was_offered_stays_while_it_is_likely(by_tags, X):
     for suggestions, row, before in zip(
         by_tags.suggest(X[N : N + 40], threshold=0.9, n=1, offered=offered), P, few, strict=True
     ):
-        expected = {name for name, p in zip(names, row, strict=True) if p >= 0.01}
+        expected = {name for name, p in zip(names, row, strict=True) if p >= STILL_LIKELY}
         assert {s.name for s in suggestions} == expected >= {s.name for s in before}
         confidences = [s.confidence for s in suggestions]
         assert confidences == sorted(confidences, reverse=True)

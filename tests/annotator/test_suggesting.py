@@ -71,7 +71,7 @@ def test_shares_are_parts_of_all_kin_not_only_of_those_named():
 
 def test_offered_labels_stay_while_they_are_likely():
     offered = np.array([[0, 1, 1], [1, 1, 1]], bool)
-    P = np.array([[0.9, 0.02, 0.009], [0.04, 0.3, 0.2]])
+    P = np.array([[0.9, 0.02, 0.002], [0.04, 0.3, 0.2]])
     allowed = np.array([[1, 0, 1], [1, 1, 0]], bool)
     rule = Rule(1, 0.05)
     assert rule.select_labels(P, allowed) == [[0], [1]]
