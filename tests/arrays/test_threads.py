@@ -145,7 +145,7 @@ def test_searches_side_by_side_leave_what_they_found(four):
     inside = threading.Barrier(2)
 
     def search():
-        threads.run_in_threads(lambda rows: inside.wait(60), 8, 1, most_rows=8)
+        threads.run_in_threads(lambda rows: inside.wait(60), 8, 1)
 
     with blas_threads(1), ThreadPoolExecutor(2) as pool:
         for future in [pool.submit(search) for _ in range(2)]:
@@ -294,12 +294,12 @@ def test_work_in_threads_covers_every_row_once_under_its_budget(n_threads, n_row
     seen, budgets = np.zeros(n_rows, dtype=int), set()
 
     def work(rows):
-        assert rows.stop - rows.start <= 8
+        assert rows.stop - rows.start <= arrays.block_rows(10)
         seen[rows] += 1
         budgets.add(arrays.block_rows(1))
 
     with threadpool_limits(n_threads, "blas"), arrays.memory_budget(300):
-        threads.run_in_threads(work, n_rows, 10, most_rows=8)
+        threads.run_in_threads(work, n_rows, 10)
     assert (seen == 1).all()
     assert budgets <= {300, 100}
     if n_rows == 100:
@@ -313,7 +313,7 @@ def test_an_error_in_a_thread_comes_out_and_blas_gets_its_threads_back():
     with threadpool_limits(2, "blas"):
         before = [info["num_threads"] for info in threadpool_info()]
         with pytest.raises(RuntimeError, match="as it should"):
-            threads.run_in_threads(work, 10, 1, most_rows=2)
+            threads.run_in_threads(work, 10, 1)
         assert [info["num_threads"] for info in threadpool_info()] == before
 
 

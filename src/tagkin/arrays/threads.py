@@ -159,10 +159,8 @@ def n_threads_for(multiplications: int) -> int:
     return max(1, min(multiplications // ENOUGH, _n_blas_threads()))
 
 
-def run_in_threads(
-    work: Callable[[slice], None], n_rows: int, bytes_per_row: int, most_rows: int
-) -> None:
-    """Run `work` on slices of at most `most_rows` rows, on as many threads as BLAS uses.
+def run_in_threads(work: Callable[[slice], None], n_rows: int, bytes_per_row: int) -> None:
+    """Run `work` on slices of the rows, on as many threads as BLAS uses.
 
     Each thread gets its share of the memory budget; see `run_parallel`. For NumPy arrays.
     """
@@ -170,7 +168,7 @@ def run_in_threads(
     if n_rows < 2 * n_threads:
         n_threads = 1
     with memory_budget(max(1, bytes_allowed() // n_threads)):
-        most_rows = min(block_rows(bytes_per_row), most_rows)
+        most_rows = block_rows(bytes_per_row)
     # blocks of equal size, because work on a small last one would be slow
     n_blocks = min(n_rows, n_threads * -(-n_rows // (n_threads * most_rows)))
     bounds = [n_rows * block // n_blocks for block in range(n_blocks)] + [n_rows]

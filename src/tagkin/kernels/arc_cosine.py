@@ -122,7 +122,7 @@ def _apply(function: Callable[[Array], Array], left: Array, right: Array) -> Arr
         apply_in_pieces(function, K[rows])
 
     with blas_threads_for(n * m * left.shape[1]):
-        run_in_threads(work, n, K.itemsize * m, n)
+        run_in_threads(work, n, K.itemsize * m)
     return K
 
 

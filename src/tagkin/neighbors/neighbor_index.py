@@ -218,7 +218,7 @@ def rank_candidates(
         for rows in row_blocks(n, bytes_per_row, queries):
             rank_block(rows)
     else:
-        run_in_threads(rank_block, n, bytes_per_row, n)
+        run_in_threads(rank_block, n, bytes_per_row)
     return Neighbors(indices, distances), is_tied
 
 

@@ -195,7 +195,7 @@ class _Residual:
             self.diagonal[some] -= to_numpy(xp.sum(fresh[:, some] ** 2, axis=0))
 
         if isinstance(self.X, np.ndarray):
-            run_in_threads(explain, n, 8 * (3 * len(chosen) + self.X.shape[1]), n)
+            run_in_threads(explain, n, 8 * (3 * len(chosen) + self.X.shape[1]))
         else:
             explain(slice(0, n))
         self._pivots.extend(chosen.tolist())
