@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
@@ -16,7 +15,6 @@ from tagkin.wording import count, name_first
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
-    from tagkin.catalogue import TaggedContent
 
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 # Tagged photographs at most, and the range of the precision of single collections where 80 % was
@@ -52,6 +50,7 @@ def train(
     tagkin train --backbone efficientnet-lite0+lite2-whole
     """
     from tagkin.annotator import Annotator
+    from tagkin.catalogue.collection_model import choose_complete
 
     start = time.perf_counter()
     annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count)
@@ -83,7 +82,9 @@ def train(
             vocabulary, n_used = annotator.vocabulary_, len(annotator.files_)
     n_rejected = sum(len(content.rejected) for content in contents)
     photographs: dict[str, object] = {"found": n_found, "tagged" if dry_run else "used": n_used}
-    photographs["complete"] = _count_complete(contents)
+    counted = choose_complete(contents)
+    photographs["complete"] = n_complete = sum(content.is_complete for content in counted)
+    _note_others(n_complete, len(counted) - n_complete)
     if not dry_run:
         photographs["unreadable"] = report_problems(annotator.failures_)
         _note_plurals(annotator)
@@ -111,7 +112,8 @@ def train(
     console.print(f"Learned {done} in {seconds(needed)} (run {run}).", style="green")
     console.print()
     rows = [("Folder", where["folder"]), ("Photographs", f"{used_text} to learn from")]
-    rows += [("Tags", learned_text), ("Names", _names_text(annotator)), *_confidence_facts(n_used)]
+    rows += [("Tags", learned_text), ("Names", _names_text(annotator))]
+    rows += _confidence_facts(len(counted))
     console.print(facts([*rows, rejected]))
     console.print()
     console.print(console.text("Next: ", ("tagkin suggest", "bold")))
@@ -128,13 +130,11 @@ def _note_plurals(annotator: Annotator) -> None:
         )
 
 
-def _count_complete(contents: Sequence[TaggedContent]) -> int:
-    """Return how many photographs have complete tags; say which others count if they are few."""
+def _note_others(n_complete: int, n_others: int) -> None:
+    """Say which photographs count as complete because few are."""
     from tagkin.annotator.problem import SIZES
-    from tagkin.catalogue.collection_model import choose_complete
 
-    n_complete = sum(content.is_complete for content in contents if content.known_tags)
-    if n_others := len(choose_complete(contents)) - n_complete:
+    if n_others:
         photographs = count(n_complete, "photograph has", "photographs have")
         others = count(n_others, "other photograph counts", "other photographs count")
         note(
@@ -142,14 +142,13 @@ def _count_complete(contents: Sequence[TaggedContent]) -> int:
             f"{others} as complete: a tag that is missing there counts as wrong. `tagkin finish` "
             "says that a photograph has all its tags."
         )
-    return n_complete
 
 
-def _confidence_facts(n_used: int) -> list[tuple[str, str]]:
-    """Say how far percentages can be trusted if few photographs have tags."""
+def _confidence_facts(n_complete: int) -> list[tuple[str, str]]:
+    """Say how far percentages can be trusted if they were learned from few photographs."""
     for n_most, low, high in _SPREADS:
-        if n_used <= n_most:
-            photographs = count(n_used, "tagged photograph")
+        if n_complete <= n_most:
+            photographs = count(n_complete, "tagged photograph")
             return [("Confidence", f"with {photographs}, 80 % may be {low} to {high} %")]
     return []
 
