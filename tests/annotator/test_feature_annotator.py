@@ -6,8 +6,10 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
@@ -456,7 +458,20 @@ def test_confidences_of_new_labels_are_learned_from_the_images_that_bring_them()
     # earlier images carry no new label, so that votes for it are half of what they should be
     assert new.mean() == pytest.approx(Y[600:, 6:].mean(), abs=0.05)
     mixture = annotator.calibrator_.mixture
-    np.testing.assert_array_equal(mixture.weights[6:], [mixture.common] * 2)
+    ratios = mixture.weights[6:] / mixture.common
+    np.testing.assert_allclose(ratios, ratios[0, 0], rtol=1e-6)
+
+
+def test_weights_of_new_labels_are_as_large_as_the_images_that_bring_them_tell():
+    """Nor does the read-out know them: with the common weights, all are near to the mean."""
+    rng, n = np.random.default_rng(0), 800
+    Y = rng.random((3 * n, 8)) < 0.1
+    X = Y @ rng.normal(size=(8, 40)) + 0.2 * rng.normal(size=(3 * n, 40))
+    annotator = FeatureAnnotator(SPACE).fit(X[:n], Y[:n, :6])
+    annotator.partial_fit(X[n : 2 * n], Y[n : 2 * n])
+    log_odds = logit(annotator.predict_proba(X[2 * n :])[:, 6:])
+    fitted = LogisticRegression(C=1e6).fit(log_odds.reshape(-1, 1), Y[2 * n :, 6:].ravel())
+    assert fitted.coef_.item() == pytest.approx(1, abs=0.4)  # 4 with the common weights
 
 
 @pytest.mark.parametrize("n_given", [4, 30])
