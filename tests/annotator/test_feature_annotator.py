@@ -474,6 +474,32 @@ def test_weights_of_new_labels_are_as_large_as_the_images_that_bring_them_tell()
     assert fitted.coef_.item() == pytest.approx(1, abs=0.4)  # 4 with the common weights
 
 
+@pytest.mark.parametrize("n_with", [0, 4])
+def test_a_few_new_labels_do_not_tell_how_much_their_weights_count(n_with):
+    """Here images with the new label are a burst, which nothing else is like."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((360, 7)) < 0.2
+    Y[:, 6] = np.arange(360) >= 360 - n_with
+    X = Y @ rng.normal(size=(7, 40)) + rng.normal(size=(360, 40))
+    if n_with:
+        X[-n_with:] = X[-1] + 0.1 * rng.normal(size=(n_with, 40))
+    annotator = FeatureAnnotator(SPACE).fit(X[:300], Y[:300, :6])
+    annotator.partial_fit(X[300:], Y[300:])
+    mixture = annotator.calibrator_.mixture
+    np.testing.assert_array_equal(mixture.weights[6], mixture.common)
+
+
+def test_new_labels_are_as_frequent_as_on_the_new_images_that_are_complete():
+    """Labels of incomplete images are unknown, not absent."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((1500, 8)) < 0.2) * 1.0
+    X = Y @ rng.normal(size=(8, 40)) + 0.3 * rng.normal(size=(1500, 40))
+    annotator = FeatureAnnotator(SPACE).fit(X[:300], Y[:300, :6])
+    complete = np.arange(240) < 100
+    annotator.partial_fit(X[300:540], Y[300:540] * complete[:, None], complete=complete)
+    assert annotator.predict_proba(X[540:])[:, 6:].mean() == pytest.approx(0.2, abs=0.05)
+
+
 @pytest.mark.parametrize("n_given", [4, 30])
 def test_a_new_label_on_images_that_were_chosen_for_it_is_not_suggested_for_all(n_given):
     """All images that are added carry it: how rare it is, those that were known before tell."""

@@ -182,6 +182,17 @@ def test_new_answers_move_no_complete_image_to_another_fold(labels):
         assert np.bincount(np.concatenate([fold.held_out for fold in folds])).tolist() == [1] * N
 
 
+def test_incomplete_series_of_any_size_make_folds_about_equal():
+    """Every tenth series is long: in turn, all of these would be in one fold."""
+    sizes = [2] * 30 + [20 if i % 10 == 3 else 1 for i in range(60)]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    n = len(groups)
+    Y = scipy.sparse.csr_array(np.ones((n, 2)))
+    folds = Problem(np.ones((n, 1)), Labels.of(Y, complete=np.arange(n) < 60), groups).split(10)
+    n_held_out = [len(fold.held_out) for fold in folds]
+    assert max(n_held_out) - min(n_held_out) <= 20
+
+
 @pytest.mark.parametrize("n_complete", [6, 20])
 def test_few_complete_images_and_rejections(X, labels, n_complete):
     """Images with rejections alone teach, however few are labelled."""

@@ -39,7 +39,8 @@ class Sizes:
     """Images. With fewer, none could be held out to learn confidences from."""
     few_complete: int = 50
     """Complete images with labels. With fewer, images that had labels before answers count as
-    complete. So many added images tell how rare a new label is."""
+    complete. So many added images tell how rare a new label is, and so many labels how much
+    its weights count."""
     folds: int = 10
     """Folds of fewer images than `many`. With 5, the models of folds know clearly less than that of
     all images, and chance decides more: on eight draws (photos, Flickr8k), the first fits after
@@ -213,8 +214,8 @@ class Problem:
     def _number_folds(self, n_parts: int) -> np.ndarray:
         """Return the fold of each image, shape (N,).
 
-        Complete images are in the same folds as without the others: answers about other images move
-        none, and each fold has complete images to learn from.
+        With the same number of folds, complete images are in the same folds as without the others:
+        answers about other images move none, and each fold has complete images to learn from.
         """
         if self.complete is not None:
             rows = np.flatnonzero(self.complete)
@@ -226,6 +227,8 @@ class Problem:
             fold_of = np.full(groups.max() + 1, -1)
             fold_of[groups[rows]] = numbers
             others = np.flatnonzero(fold_of < 0)
+            # large groups first, so folds are about equal
+            others = others[np.argsort(-np.bincount(groups)[others], kind="stable")]
             fold_of[others] = np.arange(len(others)) % (numbers.max() + 1)
             return fold_of[groups]
         if self.groups is not None:
