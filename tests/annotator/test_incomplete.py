@@ -164,6 +164,21 @@ def test_answers_to_few_photographs_do_not_make_others_wrong(X, labels):
     assert expected[1] > 0.8 * expected[0]
 
 
+@pytest.mark.parametrize("n_complete", [12, 60])
+def test_complete_images_of_one_series_or_with_the_same_labels_are_not_enough(
+    X, labels, n_complete
+):
+    complete, groups = np.arange(N) < n_complete, np.arange(N)
+    groups[complete] = 0
+    accepted = np.where(complete[:, None], 0, labels)
+    same = np.where(complete[:, None], [1, 0, 0, 0, 0, 0], labels)
+    for Y, given in ((labels, groups), (same, None)):
+        annotator = FeatureAnnotator(SPACE)
+        annotator.fit(X[:N], Y, accepted=accepted, groups=given, complete=complete)
+        counted = complete | (Y > 0).any(axis=1)
+        np.testing.assert_array_equal(annotator.model_.complete, counted)
+
+
 def test_new_answers_move_no_complete_image_to_another_fold(labels):
     """Of series, too; every fold has complete images to learn from."""
     groups = np.arange(N) // 2

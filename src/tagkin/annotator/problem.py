@@ -178,8 +178,20 @@ class Problem:
 
     @cached_property
     def complete(self) -> np.ndarray | None:
-        """Which images count as complete, shape (N,); None if all do."""
-        return self.labels.counted_complete if self.takes_incomplete else None
+        """Which images count as complete, shape (N,); None if all do.
+
+        All with labels do if the complete ones cannot be learned from: if they are one series, or
+        all have the same labels.
+        """
+        counted = self.labels.counted_complete if self.takes_incomplete else None
+        if counted is None:
+            return None
+        n_with_label = count_images(self.Y[np.flatnonzero(counted)])
+        is_varied = bool(((n_with_label > 0) & (n_with_label < counted.sum())).any())
+        if is_varied and (self.groups is None or len(np.unique(self.groups[counted])) > 1):
+            return counted
+        counted = counted | (np.diff(self.Y.indptr) > 0)
+        return None if counted.all() else counted
 
     def take_complete(self) -> Problem:
         """Return the complete images of this problem, with names."""
