@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tagkin.annotator.photograph_reader import PhotographReader
     from tagkin.features import FeatureCache
 
-__all__ = ["CollectionModel", "Needs", "choose_complete", "fit_pays"]
+__all__ = ["CollectionModel", "Needs", "fit_pays"]
 
 _FEWEST = 6  # photographs with tags that can be learned from
 _IS_TAGGED = (
@@ -178,7 +178,22 @@ class CollectionModel(Part):
 
     def to_evaluate_on(self) -> list[TaggedContent]:
         """Return the photographs to measure suggestions with: those that count as complete."""
-        return choose_complete(self.to_learn_from()[0])
+        return self.choose_complete(self.to_learn_from()[0])
+
+    @staticmethod
+    def choose_complete(contents: Sequence[TaggedContent]) -> list[TaggedContent]:
+        """Return the photographs with tags that count as complete in training."""
+        import numpy as np
+
+        from tagkin.annotator.problem import count_as_complete
+
+        tagged = [content for content in contents if content.known_tags]
+        counted = count_as_complete(
+            np.array([content.is_complete for content in tagged], dtype=bool),
+            np.array([len(content.known_tags) for content in tagged]),
+            np.array([len(content.accepted) for content in tagged]),
+        )
+        return [content for content, is_counted in zip(tagged, counted, strict=True) if is_counted]
 
     def train(
         self,
@@ -353,21 +368,6 @@ class CollectionModel(Part):
             annotator.backbone = parameters["backbone"] = backbone
         self.train(annotator, parameters, progress=progress)
         return self.suggest_for_review(progress=progress)
-
-
-def choose_complete(contents: Sequence[TaggedContent]) -> list[TaggedContent]:
-    """Return the photographs with tags that count as complete in training."""
-    import numpy as np
-
-    from tagkin.annotator.problem import count_as_complete
-
-    tagged = [content for content in contents if content.known_tags]
-    counted = count_as_complete(
-        np.array([content.is_complete for content in tagged], dtype=bool),
-        np.array([len(content.known_tags) for content in tagged]),
-        np.array([len(content.accepted) for content in tagged]),
-    )
-    return [content for content, is_counted in zip(tagged, counted, strict=True) if is_counted]
 
 
 def fit_pays(n_new: int, n_known: float) -> bool:

@@ -50,7 +50,6 @@ def train(
     tagkin train --backbone efficientnet-lite0+lite2-whole
     """
     from tagkin.annotator import Annotator
-    from tagkin.catalogue.collection_model import choose_complete
 
     start = time.perf_counter()
     annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count)
@@ -82,7 +81,7 @@ def train(
             vocabulary, n_used = annotator.vocabulary_, len(annotator.files_)
     n_rejected = sum(len(content.rejected) for content in contents)
     photographs: dict[str, object] = {"found": n_found, "tagged" if dry_run else "used": n_used}
-    counted = choose_complete(contents)
+    counted = opened.model.choose_complete(contents)
     photographs["complete"] = n_complete = sum(content.is_complete for content in counted)
     _note_others(n_complete, len(counted) - n_complete)
     if not dry_run:
