@@ -143,7 +143,7 @@ def test_which_images_count_as_complete_if_few_are(labels):
     few = count_as_complete(np.zeros(7, bool), n_labels[5:], n_accepted[5:])
     np.testing.assert_array_equal(few, n_labels[5:] > 0)
     present, _, complete = answers(labels)
-    many = Labels.of(present, complete=complete).counted_complete
+    many = Problem(present, Labels.of(present, complete=complete)).complete
     np.testing.assert_array_equal(many, complete)
 
 

@@ -40,7 +40,7 @@ __all__ = [
 
 STILL_LIKELY = 0.003
 """Least confidence of a label that was offered before. With .01, the first fit lost a right label,
-one of several hundred, in two of eleven evenings."""
+one of several hundred, in two of fourteen evenings."""
 
 
 class Images(NamedTuple):
