@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from tagkin import SemanticSpace
 from tagkin.arrays import Array
 from tagkin.calibration import LabelCalibrator, expected_calibration_error
-from tagkin.evaluation import draw_reliability, evaluate, label_report, neighborhood_jaccard
-from tagkin.model_selection import grid_search, held_out_scores
-from tagkin.neighbors import nearest
+from tagkin.evaluation import evaluate, label_report
 from tagkin.transfer import (
     LinearSVM,
     NeighborVoting,
@@ -35,6 +34,7 @@ from tagkin.transfer import (
     TwoPassKNN,
 )
 
+FOLDS = KFold(3, shuffle=True, random_state=0)
 FOLDER = Path(
     os.environ.get("TAGKIN_DATA", Path(__file__).parent.parent.parent / "shared" / "data")
 )
@@ -109,21 +109,15 @@ def run(name: str, choosing: bool, seed: int) -> None:
             start = time.perf_counter()
             setting = ""
             if choosing:
-                found = grid_search(method, Z[known], Y, GRIDS[title])
-                method = found.estimator
-                setting = ", ".join(f"{k}={v:g}" for k, v in found.parameters.items())
+                found = GridSearchCV(method, GRIDS[title], cv=FOLDS).fit(Z[known], Y)
+                method = found.best_estimator_
+                setting = ", ".join(f"{k}={v:g}" for k, v in found.best_params_.items())
             else:
                 method.fit(Z[known], Y)
             print_row(title, where, truth, method.decision_function(Z[new]), start, setting)
     start = time.perf_counter()
     scores = RidgeTransfer.of_space(space).decision_function(spaces["semantic"][new])
     print_row("ridge", "of space", truth, scores, start, "the space's own kernel ridge")
-    sizes = (1, 10, 50, 100)
-    print(f"\nMean Jaccard overlap of labels with the nearest {', '.join(map(str, sizes))} images")
-    for where, Z in spaces.items():
-        neighbors = nearest(Z[new], Z[known], max(sizes)).indices
-        values = np.asarray(neighborhood_jaccard(truth, Y, neighbors, sizes=sizes))
-        print(f"  {where:9} " + "  ".join(f"{value:.3f}" for value in values))
 
 
 def print_row(
@@ -138,7 +132,7 @@ def print_row(
 
 
 def calibration(name: str, seed: int, folder: Path) -> None:
-    """Calibrate votes on held-out training images; evaluate and draw on the test images."""
+    """Calibrate votes on held-out training images; evaluate them on the test images."""
     data = read(name)
     known, new = ~data.is_test, data.is_test
     Y, truth = data.labels[known], data.labels[new]
@@ -147,7 +141,9 @@ def calibration(name: str, seed: int, folder: Path) -> None:
         SemanticSpace(n_landmarks=data.n_landmarks, random_state=seed),
         NeighborVoting(data.n_neighbors),
     )
-    held_out = held_out_scores(pipeline, data.features[known], Y)
+    held_out = cross_val_predict(
+        pipeline, data.features[known], Y, cv=FOLDS, method="decision_function"
+    )
     calibrator = LabelCalibrator().fit(held_out, Y)
     scores = pipeline.fit(data.features[known], Y).decision_function(data.features[new])
     probabilities = calibrator.predict_proba(scores)
@@ -162,15 +158,11 @@ def calibration(name: str, seed: int, folder: Path) -> None:
         each, none = given.sum(axis=1).mean(), (~given.any(axis=1)).mean()
         print(f"  {wanted:.1f}  {truth[given].mean():.2f}  {each:.2f}  {none:.0%}")
     folder.mkdir(parents=True, exist_ok=True)
-    draw_reliability(truth, probabilities).savefig(
-        folder / f"reliability-{name}.svg", metadata={"Date": None}
-    )
     names = [str(label) for label in label_names(name)]
     least = calibrator.threshold(0.5)
     report = label_report(truth, probabilities, names=names, min_scores=least)
-    report.draw(n_labels=30).savefig(folder / f"labels-{name}.svg", metadata={"Date": None})
     (folder / f"labels-{name}.csv").write_text(report.to_csv())
-    print(f"Wrote reliability-{name}.svg, labels-{name}.svg and labels-{name}.csv to {folder}.")
+    print(f"Wrote labels-{name}.csv to {folder}.")
 
 
 def label_names(name: str) -> list[str]:

@@ -46,14 +46,14 @@ TEXTS = {
         "Yes. If the space has seen the labels of held-out images, suggestions do not reach the "
         "requested precision. Measured on Flickr8k with votes of 50 neighbours, 2,048 landmarks "
         "and 3 folds. The columns show the precision that test photographs reach for each "
-        "requested precision. The default subtracts a fold from shared sums; a space behind "
-        "another step of a pipeline is fitted in each fold.",
+        "requested precision.",
     ),
     "choice": (
-        "Does `grid_search` predict the MAP of new images?",
-        "With `refit_space=False` its MAP is much too high for a small κ; the default is slightly"
-        " too low. Measured on Flickr8k with 1,024 landmarks and 50 neighbours. MAP, as a share "
-        "of 1, is by cross-validation and on test photographs.",
+        "Does cross-validation predict the MAP of new images?",
+        "If the space is fitted once on all photographs, its MAP is much too high for a small κ; "
+        "with a space for each fold it is slightly too low. Measured on Flickr8k with 1,024 "
+        "landmarks and 50 neighbours. MAP, as a share of 1, is by cross-validation and "
+        "on test photographs.",
     ),
     "reliability": (
         "Are learned tags and later tags calibrated?",

@@ -24,7 +24,7 @@ N_FOLDS = 3
 
 
 def folds(n: int, seed: int) -> list[np.ndarray]:
-    """Held-out images of each fold, as in `tagkin.model_selection.grid_search`."""
+    """Held-out images of each fold."""
     return [fold.held_out for fold in random_folds(n, N_FOLDS, seed)]
 
 

@@ -57,7 +57,7 @@ ALLOWED = {
     "transfer": FOUNDATION | {"calibration", "evaluation", "kernels", "neighbors"},
     "calibration": FOUNDATION,
     "evaluation": FOUNDATION | {"calibration"},
-    "model_selection": FOUNDATION | {"evaluation", "neighbors", "space", "transfer"},
+    "model_selection": FOUNDATION | {"neighbors"},
     "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "storage": FOUNDATION | FILES | {"version"},
     "feature_files": FOUNDATION | FILES | {"neighbors", "space", "storage"},
@@ -578,9 +578,6 @@ MANY_OPTIONS = {
     "collection/sidecars/sidecar_files.py: add_tags",
     "feature_files/streaming.py: fit_streamed",
     "labels/noise.py: with_noise",
-    "model_selection/choosing.py: grid_search",
-    "model_selection/cross_validation.py: evaluate_folds",
-    "model_selection/cross_validation.py: held_out_scores",
     "server/filtering.py: read_selection",  # the parameters of an address
 }
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tagkin.denoising import TagDenoiser as TagDenoiser
     from tagkin.evaluation import evaluate as evaluate
     from tagkin.labels import Vocabulary as Vocabulary
-    from tagkin.model_selection import grid_search as grid_search
     from tagkin.space import LandmarkMap as LandmarkMap
     from tagkin.space import SemanticSpace as SemanticSpace
     from tagkin.storage import load as load
@@ -50,7 +49,6 @@ _HOMES = {
     "Vocabulary": "tagkin.labels",
     "audit_labels": "tagkin.annotator",
     "evaluate": "tagkin.evaluation",
-    "grid_search": "tagkin.model_selection",
     "load": "tagkin.storage",
     "memory_budget": "tagkin.arrays",
     "save": "tagkin.storage",

@@ -78,9 +78,6 @@ X4, Y4 = np.random.default_rng(0).random((4, 3)), np.eye(4)[:, :3]
         tagkin.NeighborVoting(2).fit(X4, Y4).score,
         lambda X, Y: tagkin.LabelCalibrator().fit(X, Y),
         lambda X, Y: tagkin.evaluate(Y, X),
-        lambda X, Y: tagkin.grid_search(
-            tagkin.NeighborVoting(), X, Y, {"n_neighbors": [1]}, cv=2, progress=False
-        ),
     ],
     ids=lambda use: getattr(use, "__qualname__", None),
 )

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from tagkin import SemanticSpace
-from tagkin.evaluation import mean_average_precision
+from tagkin.errors import InvalidInput
+from tagkin.evaluation import evaluate, mean_average_precision, scorer
 from tagkin.neighbors import ExactNeighbors
 from tagkin.transfer import (
     LinearSVM,
@@ -87,6 +88,26 @@ def test_a_grid_of_settings(kind, collection):
     assert search.score(X, Y) == search.best_estimator_.score(X, Y)
     expected = cross_val_score(search.best_estimator_, X, Y, cv=3).mean()
     assert search.best_score_ == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("measure", ["MAP", "MiAP", "macro_precision", "image_recall", "n_plus"])
+def test_a_grid_of_settings_by_any_measure(measure, collection):
+    X, Y, _ = collection
+    grid = {"neighborvoting__n_neighbors": [1, 15]}
+    pipeline = pipeline_of(NeighborVoting())
+    search = GridSearchCV(pipeline, grid, cv=3, scoring=scorer(measure, n=2)).fit(X, Y)
+    values = np.empty((2, 3))
+    for number, (old, new) in enumerate(KFold(3).split(X)):
+        for i, k in enumerate((1, 15)):
+            fitted = pipeline.set_params(neighborvoting__n_neighbors=k).fit(X[old], Y[old])
+            values[i, number] = evaluate(Y[new], fitted.decision_function(X[new]), n=2)[measure]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], np.mean(values, axis=1))
+    assert search.best_index_ == np.argmax(np.mean(values, axis=1))
+
+
+def test_a_scorer_of_no_measure_is_refused():
+    with pytest.raises(InvalidInput, match=r"one of image_precision, .*; found 'F1'"):
+        scorer("F1")
 
 
 @each_method

@@ -6,6 +6,7 @@ from tagkin.evaluation.metrics import (
     evaluate,
     mean_average_precision,
     mean_image_average_precision,
+    scorer,
     top_labels,
 )
 from tagkin.evaluation.neighborhoods import neighborhood_jaccard
@@ -20,5 +21,6 @@ __all__ = [
     "mean_average_precision",
     "mean_image_average_precision",
     "neighborhood_jaccard",
+    "scorer",
     "top_labels",
 ]

@@ -7,6 +7,10 @@ like others (−∞ is "never"); NaN is rejected. S is read in blocks under the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma
@@ -20,8 +24,23 @@ __all__ = [
     "evaluate",
     "mean_average_precision",
     "mean_image_average_precision",
+    "scorer",
     "top_labels",
 ]
+
+
+MEASURES = (
+    *("image_precision", "image_recall", "hit_rate", "MiAP"),
+    *("MAP", "macro_precision", "macro_recall", "n_plus"),
+)
+"""What `evaluate` measures."""
+
+
+class ScoresLabels(Protocol):
+    """A method, or a pipeline that ends in one."""
+
+    def decision_function(self, X: Array) -> Array:
+        """Return the score of every label for every image, shape (n, D)."""
 
 
 # --- rankings ----------------------------------------------------------------------------
@@ -178,6 +197,39 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
         "macro_recall": float(recall.mean()),
         "n_plus": int(np.count_nonzero(recall)),
     }
+
+
+def scorer(measure: str = "MAP", n: int = 5) -> Callable[[ScoresLabels, Array, Array], float]:
+    """Return a scorer for scikit-learn's `GridSearchCV`, `cross_validate` and `cross_val_score`.
+
+    Parameters
+    ----------
+    measure : str, default "MAP"
+        A key of the result of `evaluate`.
+    n : int, default 5
+        Labels per image, for all measures but MiAP and MAP.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from tagkin.evaluation import scorer
+    >>> from tagkin.transfer import NeighborVoting
+    >>> rng = np.random.default_rng(0)
+    >>> Y = rng.random((300, 4)) < 0.3
+    >>> Z = Y + rng.normal(size=(300, 4))
+    >>> grid = {"n_neighbors": [1, 30]}
+    >>> search = GridSearchCV(NeighborVoting(), grid, scoring=scorer("image_precision", n=1))
+    >>> search.fit(Z, Y).best_params_
+    {'n_neighbors': 30}
+    """
+    if measure not in MEASURES:
+        raise InvalidInput(f"measure must be one of {', '.join(MEASURES)}; found {measure!r}.")
+    return partial(_score, measure=measure, n=n)
+
+
+def _score(estimator: ScoresLabels, X: Array, y: Array, *, measure: str, n: int) -> float:
+    return evaluate(y, estimator.decision_function(X), n=n)[measure]
 
 
 def assign_best(S: Array, n: int) -> csr_array:

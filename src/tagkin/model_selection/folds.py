@@ -1,11 +1,9 @@
-"""Split images into folds, at random, by group or with a scikit-learn splitter."""
+"""Split images into folds, at random or by group."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +11,7 @@ from tagkin.arrays import Array, check_groups, check_integer
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
-if TYPE_CHECKING:
-    from sklearn.model_selection import BaseCrossValidator
-
-__all__ = ["Fold", "Splits", "make_folds", "number_folds", "random_folds"]
-
-Splits: TypeAlias = "BaseCrossValidator | Iterable[tuple[Array, Array]]"
-"""A splitter of scikit-learn, or pairs of known and held-out images."""
+__all__ = ["Fold", "number_folds", "random_folds"]
 
 
 class Fold(NamedTuple):
@@ -58,35 +50,15 @@ def random_folds(n_images: int, n_folds: int, random_state: int | None = 0) -> l
     return [Fold.of(numbers, k) for k in range(n_folds)]
 
 
-def make_folds(
-    n_images: int, Y: Array, cv: int | Splits, groups: Array | None, random_state: int | None
-) -> list[Fold]:
-    """Make folds from their number, a scikit-learn splitter, or pairs (known, held out).
-
-    If `cv` is a number, the images of a group stay together.
-    """
-    if isinstance(cv, Integral):
-        numbers = number_folds(n_images, int(cv), groups, random_state)
-        return [Fold.of(numbers, k) for k in range(int(cv))]
-    codes = None if groups is None else check_groups(groups, n_images)
-    # imported here, because that takes longer than learning from a few hundred images
-    from sklearn.model_selection import check_cv
-
-    try:
-        pairs = list(check_cv(cv).split(np.zeros((n_images, 1)), Y, codes))
-    except ValueError as error:
-        raise InvalidInput(f"cv={cv!r} does not split these images: {error}") from error
-    return [Fold(*(_indices(part, n_images) for part in pair)) for pair in pairs]
-
-
 def number_folds(
     n_images: int, n_folds: int, groups: Array | None, random_state: int | None
 ) -> np.ndarray:
     """Return the number of the fold that holds out each image, shape (n_images,).
 
-    The folds are those of `make_folds`. Of a million images, 61 of them take half a gigabyte.
+    The images of a group stay together. Of a million images, the indices in 61 folds take half a
+    gigabyte.
     """
-    check_integer("cv", n_folds, 2)
+    check_integer("n_folds", n_folds, 2)
     if groups is None:
         if n_images < 2 * n_folds:
             raise InvalidInput(
@@ -127,14 +99,3 @@ def _number_group_folds(codes: np.ndarray, n_folds: int) -> np.ndarray:
         fold_of[group] = smallest = n_in_fold.index(min(n_in_fold))
         n_in_fold[smallest] += int(sizes[group])
     return fold_of[codes]
-
-
-def _indices(part: Array, n_images: int) -> np.ndarray:
-    part = np.asarray(part)
-    part = np.flatnonzero(part) if part.dtype == bool else np.sort(part)
-    if not len(part) or part[0] < 0 or part[-1] >= n_images:
-        raise InvalidInput(
-            f"Each fold needs images to learn from and images to hold out, as indices from 0 to "
-            f"{n_images - 1}; a fold from cv is empty or has other indices."
-        )
-    return part

@@ -58,7 +58,7 @@ class Links(NamedTuple):
 
 
 def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
-    """Find groups of images that are nearly the same, for `grid_search` and similar functions.
+    """Find groups of images that are nearly the same, to hold out together.
 
     Two images are nearly the same if the cosine of their features is at least .97, and their
     distance (1 − cosine) at most a twentieth of the median distance of two images. Copies of a

@@ -189,9 +189,9 @@ class LinearSVM(LinearTransfer):
     Parameters
     ----------
     C : float, default 0.001
-        Weight of the loss. Choose it by cross-validation (`tagkin.model_selection.grid_search`).
-        Embeddings of `SemanticSpace` have about unit variance, so good values are of the order of
-        1/N. On 3,000 images of Flickr8k, .001 has a MAP of 32.0, and 1 has 30.9.
+        Weight of the loss. Choose it by cross-validation. Embeddings of `SemanticSpace` have about
+        unit variance, so good values are of the order of 1/N. On 3,000 images of Flickr8k, .001
+        has a MAP of 32.0, and 1 has 30.9.
     loss : "least-squares" or "squared-hinge"
         (1 − m)²/2 as in the paper, solved for all labels at once; or max(0, 1 − m)², solved by
         liblinear for each label.
