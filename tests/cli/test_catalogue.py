@@ -47,15 +47,6 @@ def test_a_folder_is_scanned_and_found_again_without_a_word(run, tmp_path, data_
     assert (again["catalogue"], again["added"]) == (scan["catalogue"], [])
 
 
-def test_a_scan_counts_names_of_folders(run, tmp_path):
-    make_photographs(tmp_path / "photos" / "Italy" / "Rome", n_each=1)
-    assert "Also" not in done(run("scan", "photos"))
-    result = done(run("scan", "photos", "--folders", "all"))
-    assert "Also 2 folders" in " ".join(result.split())
-    (scan,) = lines(done(run("scan", "--json")))
-    assert scan["other_tags"] == {"folder": 2, "place": 0, "person": 0}
-
-
 def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
     assert "There is no catalogue yet" in run("status").stderr
     for name in ("one", "two"):

@@ -83,7 +83,6 @@ def test_tags_with_slashes(catalogue, immich, photos):
         {"embed": True},
         {"remove": True},
         {"convention": Convention("img.xmp")},
-        {"kinds": ["folder"]},
     ],
 )
 def test_ways_that_a_server_does_not_have(catalogue, options):

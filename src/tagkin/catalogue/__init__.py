@@ -24,7 +24,6 @@ The modules, in the order in which a collection needs them:
 | `seen_lists` | the lists of tags in files, as last seen |
 | `tag_file` | the tag file of the collection |
 | `tag_records` | tags in the database: names, files, merging |
-| `other_tags` | tags of other kinds: folders, places, people |
 | `photographs` | photographs by path, content or tag |
 | `selection` | filters of photographs, and counts of their choices |
 | **learn and suggest** | |

@@ -21,7 +21,6 @@ from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.file_reading import check_listing, list_folder
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_sources import open_source, server_name
-from tagkin.catalogue.other_tags import KindChanges, OtherTags
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -49,10 +48,9 @@ class Catalogue:
     """The catalogue of one folder of photographs: an SQLite file.
 
     Open it with `open_catalogue` or `open_for_scan`. Its methods are the commands of the command
-    line. Its parts are `photographs`, `tags`, `other_tags` (folders, places, people),
-    `model` (training, and suggesting with it), `suggestions`, `doubts` (tags that seem wrong or
-    missing), `decisions`, `completeness` (finished photographs and tags), `bursts`,
-    `writes` and `runs` (the history, and the pace of a review).
+    line. Its parts are `photographs`, `tags`, `model` (training, and suggesting with it),
+    `suggestions`, `doubts` (tags that seem wrong or missing), `decisions`, `completeness` (finished
+    photographs and tags), `bursts`, `writes` and `runs` (the history, and the pace of a review).
 
     Examples
     --------
@@ -69,7 +67,6 @@ class Catalogue:
         self.database = database
         self.photographs = Photographs(database)
         self.tags = Tags(database)
-        self.other_tags = OtherTags(database)
         self.model = CollectionModel(database)
         self.suggestions = Suggestions(database)
         self.doubts = Doubts(database)
@@ -132,7 +129,6 @@ class Catalogue:
         tags: str | None = None,
         column: str | None = None,
         *,
-        kinds: KindChanges | None = None,
         progress: Progress | None = None,
     ) -> Scan:
         """Bring the catalogue up to date with its folder; write nothing in the folder.
@@ -147,16 +143,10 @@ class Catalogue:
             folder. "embedded" reads only keywords.
         column : str, optional
             The column of tags in that file.
-        kinds : mapping, optional
-            Which tags of other kinds to read from now on: "folders", "without", "places" and
-            "people" as in `tagkin.collection.kinds.Kinds`, but "places" is True or False. Missing
-            keys keep their values.
         progress : function of (what, done, total), optional
         """
-        if self.server and any(value is not None for value in (kinds or {}).values()):
-            raise InvalidInput(f"{self.source.title} has folders, places and people of its own.")
         tag_file = None if tags is None else TagFile(tags, column)
-        return scan_folder(self.database, self.source, progress or silent, tag_file, kinds)
+        return scan_folder(self.database, self.source, progress or silent, tag_file)
 
     def catch_up(
         self,
@@ -200,7 +190,6 @@ class Catalogue:
         remove: bool = False,
         align: bool = False,
         under: str | None = None,
-        kinds: Sequence[str] = (),
         selection: Selection | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
@@ -224,9 +213,6 @@ class Catalogue:
         under : str, optional
             A parent for the written tags, such as auto: "dog" is written as "auto|dog". Scans read
             it as "dog".
-        kinds : sequence of "folder", "place", "person"
-            Write tags of these kinds instead of accepted tags, into sidecars. Later scans do not
-            take them for keywords.
         selection : Selection, optional
             Only photographs that these filters of a page leave.
         dry_run : bool, default False
@@ -234,7 +220,7 @@ class Catalogue:
         progress : function of (what, done, total), optional
         """
         options = WriteOptions(
-            convention, embed, remove, under or "", tuple(kinds), selection or Selection(), align
+            convention, embed, remove, under or "", selection or Selection(), align
         )
         return write_tags(
             self.database,

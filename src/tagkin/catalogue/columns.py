@@ -156,7 +156,7 @@ _TYPES = {
     "BLOB": "'blob'",
 }
 _JSON = {
-    *("settings", "kinds", "parameters", "outcome", "places", "lists", "stale"),
+    *("settings", "parameters", "outcome", "places", "lists", "stale"),
     *("tags", "added", "removed", "removed_tags"),
 }
 _TIMES = {"started_at", "ended_at", "made_at", "taken"}

@@ -11,7 +11,6 @@ from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REMOVED
 from tagkin.catalogue.known_sources import server_name
-from tagkin.catalogue.other_tags import OtherTag, OtherTags
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
 from tagkin.collection.sidecars import WrittenTag, provenance_of
@@ -68,8 +67,6 @@ class Explained:
     tags: Sequence[TagProvenance]
     finished: TagSource | None = None
     """Who finished it, so other tags are wrong; None if it is not finished."""
-    others: Sequence[OtherTag] = ()
-    """Tags of other kinds: folders, places and people."""
 
 
 class _Tags(dict[str, TagProvenance]):
@@ -108,8 +105,7 @@ def explain_photograph(database: Database, path: str) -> Explained:
     kin_lists = locate_kin(database, [shares.kin for shares in evidence])
     for tag, kin, shares in zip(known, kin_lists, evidence, strict=True):
         tag.kin, tag.name_share, tag.readout_share = select_kin(kin), *shares[1:]
-    finished, others = _read_finished(database, content), OtherTags(database).of_content(content)
-    return Explained(path, digest.hex(), known, finished, others)
+    return Explained(path, digest.hex(), known, _read_finished(database, content))
 
 
 def _read_finished(database: Database, content: int) -> TagSource | None:

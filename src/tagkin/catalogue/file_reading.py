@@ -15,7 +15,6 @@ from typing import NamedTuple
 from tagkin.catalogue.seen_lists import ListsRead, end_of_name
 from tagkin.collection import Shot, find_photographs, read_metadata, sidecar_names
 from tagkin.collection.keywords import FileMetadata
-from tagkin.collection.kinds import Kinds, KindTag, read_kinds
 from tagkin.errors import InvalidInput, UnreadableImage, pip_install
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.images.image_files import why
@@ -26,7 +25,6 @@ __all__ = [
     "Listed",
     "Listing",
     "Reading",
-    "ReadingOptions",
     "State",
     "check_listing",
     "list_folder",
@@ -177,16 +175,6 @@ class Reading(NamedTuple):
     """None if it could not be read; then its known tags stay."""
     failures: list[Failure]
     shot: Shot = Shot()
-    others: Sequence[KindTag] = ()
-    """Tags of other kinds; their files are from the root."""
-
-
-class ReadingOptions(NamedTuple):
-    """How photographs are read."""
-
-    parents: Collection[str]
-    """The parents below which tagkin wrote tags."""
-    kinds: Kinds
 
 
 def read_batches(
@@ -200,24 +188,23 @@ def read_batches(
             start, size = start + size, min(2 * size, _BATCH)
 
 
-def read_photograph(listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
-    """Read a photograph and its sidecars; errors are failures of that file."""
+def read_photograph(listed: Listed, with_content: bool, parents: Collection[str]) -> Reading:
+    """Read a photograph and its sidecars; errors are failures of that file.
+
+    `parents` are the tags below which tagkin wrote tags.
+    """
     digest, files = None, (listed.file, *listed.raws)
     try:
         if with_content:
             digest = content_digest(read_bytes(listed.file))
-        metadata = [read_metadata(file, options.parents) for file in files]
+        metadata = [read_metadata(file, parents) for file in files]
     except UnreadableImage as error:
         failures = [Failure(listed.file, str(error))]
         return Reading(listed, None, None, failures)
     failures = [problem for part in metadata for problem in part.problems]
     shot = functools.reduce(Shot.or_else, (part.shot for part in metadata))
     lists = _join_lists(metadata, listed.file)
-    others = [
-        tag._replace(file=tag.file and _path_from_root(tag.file, listed))
-        for tag in read_kinds(files, listed.path, options.kinds)
-    ]
-    return Reading(listed, digest, lists, failures, shot, others)
+    return Reading(listed, digest, lists, failures, shot)
 
 
 def read_lists(files: Sequence[str], parents: Collection[str]) -> ListsRead:
@@ -236,14 +223,4 @@ def _join_lists(metadata: Sequence[FileMetadata], photograph: str) -> ListsRead:
             for file in part.lists
         },
         {end_of_name(file, photograph) for part in metadata for file in part.unsure},
-    )
-
-
-def _path_from_root(place: str, listed: Listed) -> str:
-    """Return the path of a file beside a photograph, or "" for the photograph itself."""
-    if place == listed.file:
-        return ""
-    start = len(os.path.join(os.path.dirname(listed.file), ""))
-    return "/".join(
-        filter(None, (os.path.dirname(listed.path), place[start:].replace(os.sep, "/")))
     )

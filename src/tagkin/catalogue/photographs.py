@@ -13,7 +13,6 @@ from typing import NamedTuple
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, SqlValue, as_list
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
-from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.catalogue.runs import Runs
 from tagkin.collection.levels import last_level
 from tagkin.errors import InvalidInput, NotFound
@@ -250,7 +249,7 @@ class Photographs(Part):
         Parameters
         ----------
         tags : sequence of int
-            Only photographs that have all these tags, in files or accepted, or of other kinds.
+            Only photographs that have all these tags, in files or accepted.
         untagged : bool, default False
             Only photographs without tags.
         folder : str, optional
@@ -277,14 +276,7 @@ class Photographs(Part):
             values["among"] = as_list(among)
         condition = " AND ".join(conditions)
         query = f"SELECT p.id FROM photographs p WHERE {condition}"
-        if tags and tags[0] > FIRST_OTHER:
-            query = (
-                "SELECT o.photograph AS id FROM other_found o JOIN photographs p "
-                "ON p.id = o.photograph "
-                f"WHERE o.tag = :tag AND o.photograph > :after AND {condition}"
-            )
-            values["tag"] = tags[0]
-        elif tags:
+        if tags:
             # two lists in the same order, so SQLite reads no more than it returns
             query = (
                 "SELECT o.photograph AS id FROM found o JOIN photographs p ON p.id = o.photograph "
@@ -333,10 +325,6 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _has_tag(tag: int) -> str:
-    if tag > FIRST_OTHER:
-        return (
-            f"EXISTS (SELECT 1 FROM other_found f WHERE f.photograph = p.id AND f.tag = {int(tag)})"
-        )
     return (
         f"(EXISTS (SELECT 1 FROM found f WHERE f.photograph = p.id AND f.tag = {int(tag)}) "
         "OR EXISTS (SELECT 1 FROM decisions d WHERE d.content = p.content "

@@ -22,16 +22,8 @@ from tagkin.catalogue.file_reading import (
     Listed,
     Listing,
     Reading,
-    ReadingOptions,
     State,
     read_batches,
-)
-from tagkin.catalogue.other_tags import (
-    KindChanges,
-    change_kinds,
-    read_kind_settings,
-    replace_other_tags,
-    store_kind_settings,
 )
 from tagkin.catalogue.photographs import add_content
 from tagkin.catalogue.seen_lists import store_lists
@@ -45,8 +37,6 @@ from tagkin.catalogue.tag_file import (
 )
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
-from tagkin.collection.kinds import Kinds
-from tagkin.collection.places import check_gazetteer
 from tagkin.images import Failure
 from tagkin.progress import Progress
 
@@ -107,30 +97,20 @@ class _Known(NamedTuple):
 
 
 def scan_folder(
-    database: Database,
-    source: Source,
-    step: Progress,
-    tag_file: TagFile | None = None,
-    kind_changes: KindChanges | None = None,
+    database: Database, source: Source, step: Progress, tag_file: TagFile | None = None
 ) -> Scan:
     """Bring a catalogue up to date; see `Catalogue.scan`."""
-    kinds = change_kinds(read_kind_settings(database), kind_changes or {})
-    if kinds.places:
-        check_gazetteer()
     step("Looking for photographs", 0, 1)
     listing = source.list_photographs(step)
-    parameters = (set_fields(vars(tag_file)) if tag_file else {}) | kinds.to_dict()
+    parameters = set_fields(vars(tag_file)) if tag_file else {}
     with database.run("scan", parameters) as run:
-        result = _Scanner(database, run, source, listing, kinds).scan(tag_file, step)
-        store_kind_settings(database, kinds)
+        result = _Scanner(database, run, source, listing).scan(tag_file, step)
         run.outcome |= result.counts()
     return result
 
 
 class _Scanner:
-    def __init__(
-        self, database: Database, run: Run, source: Source, listing: Listing, kinds: Kinds
-    ):
+    def __init__(self, database: Database, run: Run, source: Source, listing: Listing):
         self.database, self.run, self.source, self.listing = database, run, source, listing
         self.result = Scan(
             run.id,
@@ -140,8 +120,7 @@ class _Scanner:
             unread_raw=listing.unread_raw,
         )
         self.known = {photo.path: photo for photo in _read_known(database)}
-        self.options = ReadingOptions(Writes(database).parents(), kinds)
-        self.has_other_kinds = kinds != read_kind_settings(database)
+        self.parents = Writes(database).parents()  # below which tagkin wrote tags
         self.file_tags: FileTags | None = None  # stored with each photograph
         self._retagged: set[str] = set()
         self._held: list[Reading] = []  # until all contents are known
@@ -157,7 +136,7 @@ class _Scanner:
             self.file_tags = file_tags
         new.sort(key=lambda listed: not self._is_likely_tagged(listed))
         for photographs, with_content in ((beside, False), (changed, True), (new, True)):
-            read = partial(self.source.read, with_content=with_content, options=self.options)
+            read = partial(self.source.read, with_content=with_content, parents=self.parents)
             for batch in read_batches(photographs, read):
                 with self.database.transaction():
                     self.written_into = photographs_written_into(self.database)
@@ -187,7 +166,7 @@ class _Scanner:
                 new.append(listed)
             elif known.state != listed.state or listed.state.mtime == RACY or known.is_gone:
                 changed.append(listed)
-            elif known.beside != listed.beside or self.has_other_kinds:
+            elif known.beside != listed.beside:
                 beside.append(listed)
             else:
                 self.result.n_unchanged += 1
@@ -362,7 +341,6 @@ class _Scanner:
         )
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
-        replace_other_tags(self.database, photograph, reading.others)
 
     def _is_likely_tagged(self, listed: Listed) -> bool:
         """Whether a photograph is in the tag file, or has a sidecar; learning starts with these."""
@@ -394,12 +372,11 @@ class _Scanner:
                 "UPDATE photographs SET gone = ? WHERE id = ?",
                 [(self.run.id, photograph) for photograph, _ in gone],
             )
-            rows = "FROM photographs WHERE gone = ? AND id = {}.photograph"
-            for table in ("found", "other_found"):
-                self.database.execute(
-                    f"DELETE FROM {table} WHERE EXISTS (SELECT 1 {rows.format(table)})",
-                    (self.run.id,),
-                )
+            self.database.execute(
+                "DELETE FROM found WHERE EXISTS "
+                "(SELECT 1 FROM photographs WHERE gone = ? AND id = found.photograph)",
+                (self.run.id,),
+            )
         query = "SELECT path FROM photographs WHERE gone = ?"
         self.result.gone += self.database.column(query, (self.run.id,))
 

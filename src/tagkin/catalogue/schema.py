@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["SCHEMA", "VERSION"]
 
-VERSION = 5
+VERSION = 6
 """The version of these tables; a catalogue of another version is refused."""
 
 # `suggestions` has the suggestions that nobody has decided on; a decision keeps the data to reopen
@@ -15,8 +15,7 @@ _TABLES = """
 CREATE TABLE collection (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     root TEXT NOT NULL,               -- the folder on this machine
-    settings TEXT NOT NULL,           -- JSON: where tags are read from
-    kinds TEXT NOT NULL DEFAULT '{}'  -- JSON: which tags of other kinds are read
+    settings TEXT NOT NULL            -- JSON: where tags are read from
 );
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
@@ -239,31 +238,4 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 }
 END;
 """
-
-# Tags of other kinds than keywords: names of folders, places, people. They have separate tables, so
-# learning and suggesting never see them.
-_OTHER_TAGS = """
-CREATE TABLE other_tags (
-    id INTEGER PRIMARY KEY CHECK (id > 1099511627776),  -- no keyword has such a number
-    kind TEXT NOT NULL CHECK (kind IN ('folder', 'place', 'person')),
-    name TEXT NOT NULL,
-    key TEXT NOT NULL,                -- as in `tags`
-    n_found INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (kind, name)
-);
-CREATE TABLE other_found (
-    photograph INTEGER NOT NULL REFERENCES photographs (id),
-    tag INTEGER NOT NULL REFERENCES other_tags (id),
-    file TEXT NOT NULL,               -- from the root; "": the photograph itself, or its folder
-    PRIMARY KEY (photograph, tag)
-) WITHOUT ROWID;
-CREATE INDEX other_found_by_tag ON other_found (tag, photograph);
-CREATE TRIGGER other_found_added AFTER INSERT ON other_found BEGIN
-    UPDATE other_tags SET n_found = n_found + 1 WHERE id = NEW.tag;
-END;
-CREATE TRIGGER other_found_removed AFTER DELETE ON other_found BEGIN
-    UPDATE other_tags SET n_found = n_found - 1 WHERE id = OLD.tag;
-END;
-"""
-
-SCHEMA = _TABLES + _TRIGGERS + _OTHER_TAGS
+SCHEMA = _TABLES + _TRIGGERS

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagkin.catalogue.database import Database, Row
-from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.errors import InvalidInput
 from tagkin.images.formats import suffixes_of_type
 
@@ -54,7 +53,7 @@ class Selection:
     run: int | None = None
     """The run that added, decided or wrote something for them, or made their suggestions."""
     tags: tuple[int, ...] = ()
-    """All these tags, in files or accepted, or of other kinds."""
+    """All these tags, in files or accepted."""
 
     def __post_init__(self) -> None:
         if self.rating is not None and self.rating not in _RATINGS:
@@ -203,9 +202,6 @@ class PhotographIndex:
         return self._among_contents(database, "SELECT id FROM contents WHERE n_tags = 0")
 
     def _tagged(self, database: Database, tag: int) -> np.ndarray:
-        if tag > FIRST_OTHER:
-            query = "SELECT photograph FROM other_found WHERE tag = ?"
-            return np.isin(self._ids, _numbers(database, query, tag))
         accepted = "SELECT content FROM decisions WHERE tag = ? AND verdict = 1 AND holds"
         in_files = "SELECT photograph FROM found WHERE tag = ?"
         return self._among_contents(database, accepted, tag) | np.isin(

@@ -19,7 +19,7 @@ from typing import Self
 
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.file_reading import RACY, Listed, Listing, Reading, ReadingOptions, State
+from tagkin.catalogue.file_reading import RACY, Listed, Listing, Reading, State
 from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
@@ -69,7 +69,7 @@ class ServerSource:
         beside = hashlib.blake2b(tags.encode(), digest_size=16).digest() if tags else None
         return Listed(photo.path, file, state, beside, ())
 
-    def read(self, listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
+    def read(self, listed: Listed, with_content: bool, parents: Collection[str]) -> Reading:
         """Copy the pixels of a photograph, unless they are here; its tags are known."""
         photo, digest = self._photos[listed.path], None
         if with_content:
@@ -78,7 +78,7 @@ class ServerSource:
             except UnreadableImage as error:
                 return Reading(listed, None, None, [Failure(listed.file, str(error))])
             listed = listed._replace(state=_state(photo))
-        lists = {f"//{self._server.name}": _list_of(self._server, photo.tags, options.parents)}
+        lists = {f"//{self._server.name}": _list_of(self._server, photo.tags, parents)}
         return Reading(listed, digest, ListsRead(lists), [], Shot(photo.taken, photo.camera))
 
     def _read_pixels(self, photo: ServerPhoto, file: Path) -> bytes:
@@ -112,8 +112,6 @@ class ServerSource:
                 f"In {name}, tagkin removes only tags that it added: tagkin undo. Remove other "
                 f"tags in {name} itself."
             )
-        if options.kinds:
-            raise InvalidInput(f"{name} has folders, places and people of its own.")
 
     def open_writer(self, options: WriteOptions, paths: Iterable[str]) -> TagWriter:
         """Return a writer of tags to the server."""

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from tagkin.catalogue.file_reading import Listed, Listing, Reading, ReadingOptions
+from tagkin.catalogue.file_reading import Listed, Listing, Reading
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.write_records import PastWrite, ToWrite
 from tagkin.collection.sidecars import Convention
@@ -61,7 +61,6 @@ class WriteOptions(NamedTuple):
     embed: bool = False
     remove: bool = False
     under: str = ""
-    kinds: Sequence[str] = ()
     selection: Selection = Selection()
     align: bool = False
 
@@ -90,7 +89,7 @@ class Source(Protocol):
     def list_photographs(self, step: Progress) -> Listing:
         """Return the photographs with their states; an error if there are none."""
 
-    def read(self, listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
+    def read(self, listed: Listed, with_content: bool, parents: Collection[str]) -> Reading:
         """Read the content of a photograph, if wanted, and its tags with their places."""
 
     def list_bursts(self) -> list[list[str]]:

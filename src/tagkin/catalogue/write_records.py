@@ -15,18 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import damage_error, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list
+from tagkin.catalogue.database import Part, SqlValue
 from tagkin.catalogue.decision_records import IMPLIES
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.other_tags import OtherTag, only_deepest
 from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.target_paths import check_target_names, target_path
-from tagkin.collection.levels import last_level
 from tagkin.collection.sidecars import Embedded, Written
 from tagkin.collection.sidecars.tag_fields import PROVENANCE
 from tagkin.errors import SidecarError
 from tagkin.images.formats import raw_suffixes
-from tagkin.labels import normalize_tag
 
 __all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes"]
 
@@ -72,8 +69,6 @@ class ToWrite:
     tags: Sequence[str]
     removals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Files, from the root, with the rejected tags to remove: spelling → tag."""
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    """The kinds of tags that are not keywords."""
 
 
 @dataclass(frozen=True)
@@ -144,43 +139,6 @@ class Writes(Part):
         condition = condition.replace("d.run", "d.suggested_by")
         place, more = filters.sql_place()
         return f"d.holds AND {condition} AND {place}", values + more
-
-    def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
-        """Return folders, places or people that were not written yet, by photograph.
-
-        The filters choose photographs. A tag that files have as a keyword is omitted, even if only
-        its last level is one: ``dc:subject`` cannot tell the two apart.
-        """
-        place, values = filters.sql_place()
-        rows = self._db.rows(
-            "SELECT p.id, p.path, t.id, t.kind, t.name, "
-            "EXISTS (SELECT 1 FROM found f JOIN tags k ON k.id = f.tag "
-            "WHERE f.photograph = p.id AND k.key = t.key) "
-            "OR EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
-            "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
-            f"AND {_IS_BESIDE}) FROM other_tags t JOIN other_found o ON o.tag = t.id "
-            "JOIN photographs p ON p.id = o.photograph AND p.gone IS NULL "
-            f"WHERE t.kind {LISTED} AND {place} ORDER BY p.path, t.id",
-            [as_list(kinds), *values],
-        )
-        tags: dict[tuple[int, str], list[OtherTag]] = {}
-        for photograph, path, number, kind, name, is_there in rows:
-            tags.setdefault((photograph, path), []).append(OtherTag(number, kind, name, is_there))
-        photos = []
-        for key, others in tags.items():
-            keys = self._keyword_keys(key[0])
-            kind_of = {
-                tag.name: tag.kind
-                for tag in only_deepest(others)
-                if not tag.n_found and normalize_tag(last_level(tag.name)) not in keys
-            }
-            if kind_of:
-                photos.append(ToWrite(*key, list(kind_of), {}, kind_of))
-        return photos
-
-    def _keyword_keys(self, photograph: int) -> set[str]:
-        query = "SELECT t.key FROM found f JOIN tags t ON t.id = f.tag WHERE f.photograph = ?"
-        return set(self._db.column(query, (photograph,)))
 
     def pending_removals(self, filters: Filters, *, embed: bool) -> tuple[list[ToWrite], set[str]]:
         """Return rejected tags that sidecars have, by photograph.

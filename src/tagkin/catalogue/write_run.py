@@ -31,7 +31,6 @@ from tagkin.catalogue.write_records import (
     Writes,
 )
 from tagkin.catalogue.written_files import known_digests
-from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
@@ -94,8 +93,6 @@ def write_tags(
     step: Progress,
 ) -> WriteRun:
     """Write accepted tags that files lack; see `Catalogue.write`."""
-    if options.kinds:
-        _check_kinds(filters, options)
     source.check_options(options)
     if options.under:
         options = options._replace(under=check_tag(options.under))
@@ -150,7 +147,7 @@ def _find_half_done(
 def _still_decided(database: Database, photo: ToWrite) -> ToWrite:
     """Drop tags on which a person changed the decision since the run began."""
     verdicts = {tag: verdict for tag, verdict, _ in _decisions(database, photo)}
-    tags = [tag for tag in photo.tags if tag in photo.kinds or verdicts.get(tag) == 1]
+    tags = [tag for tag in photo.tags if verdicts.get(tag) == 1]
     removals = {
         file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
         for file, words in photo.removals.items()
@@ -176,8 +173,6 @@ def _find_pending(
     Also return files that have tags to remove, and are never changed.
     """
     writes = Writes(database)
-    if options.kinds:
-        return writes.pending_kinds(options.kinds, filters), set()
     pending = {photo.photograph: photo for photo in writes.pending(filters)}
     removals, unchanged = list[ToWrite](), set[str]()
     if options.remove:
@@ -196,24 +191,6 @@ def _select(database: Database, pending: list[ToWrite], selection: Selection) ->
         return pending
     selected = set(PhotographIndex(database).select(database, selection).numbers.tolist())
     return [photo for photo in pending if photo.photograph in selected]
-
-
-def _check_kinds(filters: Filters, options: WriteOptions) -> None:
-    """Reject options that do not go with folders, places and people."""
-    unknown = [kind for kind in options.kinds if kind not in KINDS]
-    if unknown:
-        raise InvalidInput(f"The kinds of tags are {', '.join(KINDS)}; found {unknown[0]!r}.")
-    if options.embed or options.remove or options.align:
-        raise InvalidInput(
-            "Folders, places and people go into sidecars only, because photographs have no room "
-            "for their kind. Leave out --embed, --remove and --align."
-        )
-    suggested = (filters.tags, filters.at_least, filters.below, filters.run)
-    if suggested != ((), None, None, None):
-        raise InvalidInput(
-            "Folders, places and people are not suggested: choose photographs, a folder or a type, "
-            "and leave out other filters."
-        )
 
 
 class FolderWriter:
@@ -254,7 +231,7 @@ class FolderWriter:
             plan = FileWrite(photo.path, file, (), False, "to write", is_embedded)
             files.setdefault(file, plan)
         removals = {file: dict(words) for file, words in photo.removals.items()}
-        stale = {} if photo.kinds else seen_tags(self.database, photo.photograph).stale
+        stale = seen_tags(self.database, photo.photograph).stale
         for file in stale.keys() & files.keys():
             removals.setdefault(file, {}).update({tag: tag for tag in stale[file]})
         for file, words in removals.items():
@@ -346,7 +323,7 @@ class FolderWriter:
             change = add_tags(
                 path,
                 plan.tags,
-                Provenance(record.mark, confidences, under, photo.kinds),
+                Provenance(record.mark, confidences, under),
                 known=known,
                 align=bool(remove) or self.options.align,
                 remove=remove,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -15,14 +14,6 @@ from tagkin.features.backbone_names import BACKBONES
 from tagkin.tag_server import SERVERS
 
 T = TypeVar("T")
-
-
-class Kind(StrEnum):
-    """A kind of tags that is not learned."""
-
-    folder = "folder"
-    place = "place"
-    person = "person"
 
 
 def _exclude(other: str, option: str) -> Callable[[typer.Context, T], T]:

@@ -2,8 +2,8 @@
 
 In reading order: `discovery` and `reading` for folders, `tag_files` and `matching` for tag
 files, `program_catalogues` and `program_databases` for catalogues of other programs,
-`keywords`, `containers`, `xmp` and `levels` for metadata, `capture`, `kinds` and `places` for when,
-where and who, `tag_lists` for lists of tags that several programs write, `sidecar_naming` for the
+`keywords`, `containers`, `xmp` and `levels` for metadata, `capture` for time and
+camera, `tag_lists` for lists of tags that several programs write, `sidecar_naming` for the
 names of sidecars, and `sidecars` for writing tags.
 """
 

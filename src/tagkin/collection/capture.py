@@ -1,18 +1,15 @@
-"""When, where and how a photograph was taken: EXIF, XMP, or a time in the file's name."""
+"""When and by which camera a photograph was taken: EXIF, or a time in the file's name."""
 
 from __future__ import annotations
 
 import os
 import re
-import struct
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tagkin.collection.containers import (
     CAMERA,
-    GPS,
     LENS,
     RATING,
     SERIAL,
@@ -23,21 +20,7 @@ from tagkin.collection.containers import (
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import open_file
 
-if TYPE_CHECKING:  # lxml takes long to import
-    from tagkin.collection.xmp import Element
-
-__all__ = [
-    "Capture",
-    "Position",
-    "Shot",
-    "exif_position",
-    "read_capture",
-    "shot_of",
-    "xmp_position",
-]
-
-Position = tuple[float, float]
-"""Latitude and longitude, in degrees."""
+__all__ = ["Capture", "Shot", "read_capture", "shot_of"]
 
 _LONGEST = 100  # bytes of a text; cameras write fewer
 _EXIF_FORM = "%Y:%m:%d %H:%M:%S"
@@ -45,9 +28,6 @@ _EXIF_FORM = "%Y:%m:%d %H:%M:%S"
 _IN_NAME = re.compile(
     r"(?<!\d)((?:19|20)\d\d)[-_.]?(\d\d)[-_.]?(\d\d)[-_ T.]?(\d\d)[-_.:]?(\d\d)[-_.:]?(\d\d)"
 )
-_EXIF = "http://ns.adobe.com/exif/1.0/"
-# 48,8.25N and 48,8,15N
-_XMP_ANGLE = re.compile(r"(\d{1,3}),(\d{1,2}(?:\.\d+)?)(?:,(\d{1,2}(?:\.\d+)?))?([NSEW])")
 
 
 class Capture(NamedTuple):
@@ -132,54 +112,3 @@ def _parse_name(stem: str) -> datetime | None:
 
 def _decode(value: bytes) -> str:
     return " ".join(value[:_LONGEST].partition(b"\0")[0].decode("latin-1").split())
-
-
-# --- positions ---------------------------------------------------------------------------
-
-
-def exif_position(metadata: Metadata) -> Position | None:
-    """Return the position in the EXIF tags of a file, or None."""
-    for order, tags in metadata.gps:
-        south, latitude, west, longitude = (tags.get(tag, b"") for tag in GPS)
-        position = _check(_read_angle(latitude, south, order), _read_angle(longitude, west, order))
-        if position is not None:
-            return position
-    return None
-
-
-def xmp_position(descriptions: Iterable[Element]) -> Position | None:
-    """Return the position in the descriptions of an XMP packet, or None."""
-    for description in descriptions:
-        latitude, longitude = (
-            _parse_angle(description.get(name) or description.findtext(name) or "")
-            for name in (f"{{{_EXIF}}}GPSLatitude", f"{{{_EXIF}}}GPSLongitude")
-        )
-        if (position := _check(latitude, longitude)) is not None:
-            return position
-    return None
-
-
-def _read_angle(value: bytes, reference: bytes, order: bytes) -> float | None:
-    """Return an angle from degrees, minutes and seconds, each a fraction of two numbers."""
-    form = f"{'<' if order == b'II' else '>'}{len(value) // 8 * 2}I"
-    numbers = struct.unpack(form, value[: len(value) // 8 * 8])
-    parts = list(zip(numbers[::2], numbers[1::2], strict=True))
-    if not parts or parts[0][1] == 0:
-        return None
-    angle = sum(n / (d or 1) / 60**k for k, (n, d) in enumerate(parts[:3]))
-    return -angle if reference[:1] in (b"S", b"W") else angle
-
-
-def _parse_angle(text: str) -> float | None:
-    match = _XMP_ANGLE.fullmatch(text.strip())
-    if match is None:
-        return None
-    angle = float(match[1]) + float(match[2]) / 60 + float(match[3] or 0) / 3600
-    return -angle if match[4] in "SW" else angle
-
-
-def _check(latitude: float | None, longitude: float | None) -> Position | None:
-    if latitude is None or longitude is None or abs(latitude) > 90 or abs(longitude) > 180:
-        return None
-    # cameras without a fix write zeros
-    return (latitude, longitude) if latitude or longitude else None

@@ -29,7 +29,6 @@ from tagkin.images.pillow_settings import quiet
 
 __all__ = [
     "CAMERA",
-    "GPS",
     "LENS",
     "MAX_BYTES",
     "RATING",
@@ -46,8 +45,6 @@ _MAX_RESOURCES = 1 << 12  # in a Photoshop block, which has about thirty
 _MAX_WHOLE = 64 << 20  # bytes of a HEIF or AVIF file, which its decoder reads whole
 
 _XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9E
-_GPS_DIRECTORY = 0x8825
-GPS = range(1, 5)  # south or north, latitude, west or east, longitude
 TAKEN, SERIAL = 0x9003, 0xA431  # time of capture, serial number of the camera
 CAMERA = (0x010F, 0x0110)  # make and model
 LENS, RATING = 0xA434, 0x4746
@@ -65,15 +62,13 @@ class Metadata:
     """The raw metadata blocks of a file.
 
     ``xp_keywords`` are the keywords that Windows writes, in UTF-16, separated by semicolons.
-    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating, and
-    ``gps`` those of the position in each EXIF block, after its byte order, ``II`` or ``MM``.
+    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating.
     """
 
     xmp: list[bytes] = field(default_factory=list)
     iptc: list[bytes] = field(default_factory=list)
     xp_keywords: list[bytes] = field(default_factory=list)
     capture: dict[int, bytes] = field(default_factory=dict)
-    gps: list[tuple[bytes, dict[int, bytes]]] = field(default_factory=list)
     problem: str = ""
     """Which metadata were not read, and why; empty if all were."""
     _n_bytes: int = 0
@@ -117,13 +112,12 @@ class Metadata:
             return
         block = block.removeprefix(EXIF)
         self.add_directory(first_directory(block, {_XP_KEYWORDS_TAG}))
-        self.add_capture(block, block[:2])
+        self.add_capture(block)
 
-    def add_capture(self, source: bytes | BinaryIO, order: bytes) -> None:
-        """Add the EXIF tags of the capture and the position in an EXIF block or a TIFF file."""
+    def add_capture(self, source: bytes | BinaryIO) -> None:
+        """Add the EXIF tags of the capture in an EXIF block or a TIFF file."""
         for tags in directories(source, _CAPTURE, EXIF_DIRECTORY):
             self.capture |= tags
-        self.gps += [(order, tags) for tags in directories(source, GPS, _GPS_DIRECTORY)[1:]]
 
 
 def find_metadata(file: BinaryIO) -> Metadata:
@@ -146,7 +140,7 @@ def find_metadata(file: BinaryIO) -> Metadata:
         elif kind == "TIFF":
             wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
             metadata.add_directory(first_directory(file, wanted))
-            metadata.add_capture(file, head[:2])
+            metadata.add_capture(file)
         elif kind in ("HEIF", "AVIF"):
             _from_heif(file, kind, metadata)
         elif kind == "PSD":

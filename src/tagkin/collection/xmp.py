@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from lxml import etree
 
-from tagkin.collection.levels import last_level, tidy, without_parents
+from tagkin.collection.levels import tidy, without_parents
 from tagkin.images.image_files import amount, one_line
 
 __all__ = [
@@ -29,9 +29,7 @@ __all__ = [
     "items_of",
     "lists_of",
     "parse",
-    "parse_packet",
     "value_of",
-    "written_others",
     "written_parents",
     "xmp_lists",
     "xmp_rating",
@@ -246,16 +244,6 @@ def xmp_rating(packet: bytes) -> int | None:
     return rating if rating and -1 <= rating <= 5 else None
 
 
-def parse_packet(packet: bytes) -> Element | None:
-    """Return the tree of a packet, or None if it is too large or not well-formed XML."""
-    if len(packet) > MAX_BYTES:
-        return None
-    try:
-        return parse(_packet_text(packet))
-    except NotXml:
-        return None
-
-
 def _packet_text(packet: bytes) -> str:
     """Return the XML in a packet, without characters that XML does not allow."""
     text = _NOT_XML.sub("", _decode_leniently(packet))
@@ -281,23 +269,10 @@ def lists_of(root: Element) -> dict[str, list[str]]:
     """Return the keywords of the photograph in each property that is there, with ``|`` for levels.
 
     Keywords of its regions or earlier versions are omitted. Keywords that tagkin wrote below a
-    parent come without it; see `written_parents`. Folders, places and people that tagkin wrote as
-    keywords are omitted.
+    parent come without it; see `written_parents`.
     """
-    parents, others = written_parents(root), written_others(root)
-    lists = {name: without_parents(words, parents) for name, words in _read_lists(root).items()}
-    if not others:
-        return lists
-    own = {
-        name: [word for word in words if tidy(word) not in others] for name, words in lists.items()
-    }
-    if SUBJECT.name in own:
-        # programs repeat all levels of a tag in dc:subject; own keywords are in other lists, too
-        levels = {level for tag in others for level in tag.split("|")}
-        listed = (tidy(word) for name in own if name != SUBJECT.name for word in own[name])
-        levels -= {name for tag in listed for name in (tag, last_level(tag))}
-        own[SUBJECT.name] = [word for word in own[SUBJECT.name] if tidy(word) not in levels]
-    return own
+    parents = written_parents(root)
+    return {name: without_parents(words, parents) for name, words in _read_lists(root).items()}
 
 
 def _read_lists(root: Element) -> dict[str, list[str]]:
@@ -340,17 +315,6 @@ def _find_unread(root: Element) -> str | None:
                 ):
                     return field.name
     return None
-
-
-def written_others(root: Element) -> set[str]:
-    """Return the tags of other kinds than keywords that tagkin wrote."""
-    kind, tag = f"{{{TAGKIN}}}Kind", f"{{{TAGKIN}}}Tag"
-    items = (item for item in root.iter(f"{{{RDF}}}li"))
-    return {
-        tidy(item.get(tag) or item.findtext(f".//{tag}") or "")
-        for item in items
-        if item.get(kind) or item.findtext(f".//{kind}")
-    }
 
 
 def written_parents(root: Element) -> set[str]:

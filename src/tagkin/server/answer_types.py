@@ -113,16 +113,10 @@ class NamedTag(TypedDict):
     name: Text
 
 
-class KindOfTag(NamedTag):
-    """A tag to search for; its kind is keyword, folder, place or person."""
-
-    kind: str
-
-
 class Completions(TypedDict):
     """Tags that complete a typed text."""
 
-    tags: list[KindOfTag]
+    tags: list[NamedTag]
 
 
 class TagPage(TypedDict):
@@ -223,15 +217,6 @@ class OwnTag(TypedDict):
     said: list[TagSource]
 
 
-class OtherTag(TypedDict):
-    """A folder, place or person of a photograph; `said` tells where it comes from."""
-
-    tag: int
-    name: Text
-    kind: str
-    said: Text
-
-
 class Finished(TypedDict):
     """The run that finished a photograph, and how many photographs it finished."""
 
@@ -253,7 +238,6 @@ class Photograph(Card):
     burst: int | None
     members: list[Card]
     tags: list[OwnTag]
-    others: list[OtherTag]
     next: int | None
 
 

@@ -217,15 +217,6 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
             for tag in explained.tags
             if tag.state != "suggested"
         ],
-        "others": [
-            {
-                "tag": other.id,
-                "name": other.name,
-                "kind": other.kind,
-                "said": other.text,
-            }
-            for other in explained.others
-        ],
         "next": _next_photograph(catalogue, content, reading.selected),
     }
 

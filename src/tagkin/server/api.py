@@ -132,11 +132,11 @@ def tags(
 
 @router.get("/tags/complete")
 def complete(
-    request: Request, text: Annotated[str, Query(max_length=200)] = "", others: bool = False
+    request: Request, text: Annotated[str, Query(max_length=200)] = ""
 ) -> types.Completions:
-    """Return tags that complete a typed text; with `others`, folders, places and people as well."""
+    """Return tags that complete a typed text."""
     with reading(request) as (_, lent):
-        return searching.completions_answer(lent.catalogue, text, others)
+        return searching.completions_answer(lent.catalogue, text)
 
 
 @router.get("/tags/{tag}/suggestions")

@@ -79,8 +79,6 @@ class Token(NamedTuple):
     title: str
     text: str
     without: str
-    kind: str = ""
-    """Of a tag that is not a keyword: folder, place or person."""
 
 
 class FilterBar:
@@ -91,7 +89,7 @@ class FilterBar:
         self._path = request.url.path.removeprefix(request.base_url.path)
         self._items = request.query_params.multi_items()
         self.pairs = list(_pairs(selection))
-        self._tags = {n: catalogue.other_tags.name_and_kind(n) for n in selection.tags}
+        self._tags = {n: catalogue.tags.count(n).name for n in selection.tags}
 
     def link(self, address: str) -> str:
         """Return an address with the filters that it does not set itself."""
@@ -113,10 +111,8 @@ class FilterBar:
 
     def _token(self, name: str, value: str) -> Token:
         without = self._without(name, value)
-        if name != "tag":
-            return Token(_TITLES[name], describe(name, value), without)
-        tag, kind = self._tags[int(value)]
-        return Token(_TITLES[name], tag, without, "" if kind == "keyword" else kind)
+        text = self._tags[int(value)] if name == "tag" else describe(name, value)
+        return Token(_TITLES[name], text, without)
 
     def _without(self, name: str, value: str) -> str:
         if name == "tag":

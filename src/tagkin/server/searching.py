@@ -14,7 +14,7 @@ from tagkin.catalogue import Catalogue, ContentFile
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
 from tagkin.features import ReadOnlyCache
-from tagkin.server.answer_types import Card, Completions, KindOfTag, Map, Results
+from tagkin.server.answer_types import Card, Completions, Map, Results
 from tagkin.server.answers import card, picture_address
 from tagkin.server.filtering import Views
 from tagkin.server.mapping import CollectionMap
@@ -79,16 +79,10 @@ class CollectionSearch:
 # --- answers -----------------------------------------------------------------------------------
 
 
-def completions_answer(catalogue: Catalogue, text: str, others: bool) -> Completions:
-    """Return tags that complete a typed text; with `others`, of all kinds."""
-    tags: list[KindOfTag] = [
-        {"id": number, "name": name, "kind": "keyword"}
-        for number, name in catalogue.tags.complete(text)
-    ]
-    if others:
-        more = catalogue.other_tags.complete(text)
-        tags += [{"id": tag.id, "name": tag.name, "kind": tag.kind} for tag in more]
-    return {"tags": tags}
+def completions_answer(catalogue: Catalogue, text: str) -> Completions:
+    """Return tags that complete a typed text."""
+    tags = catalogue.tags.complete(text)
+    return {"tags": [{"id": number, "name": name} for number, name in tags]}
 
 
 def search_answer(

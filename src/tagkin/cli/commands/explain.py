@@ -76,7 +76,6 @@ def _document(catalogue: Catalogue, explained: Explained) -> dict[str, object]:
         )
         for tag in explained.tags
     ]
-    others = [{"kind": o.kind, "tag": o.name, "said": o.text} for o in explained.others]
     finished = explained.finished and _without_none(asdict(explained.finished))
     return _without_none(
         {
@@ -84,7 +83,6 @@ def _document(catalogue: Catalogue, explained: Explained) -> dict[str, object]:
             "digest": explained.digest,
             "tags": tags,
             "finished": finished,
-            "others": others,
         }
     )
 
@@ -104,8 +102,6 @@ def _show(catalogue: Catalogue, explained: Explained) -> None:
         console.print(
             console.text(f"{finished.text}: no other tags  ", (day(finished.when), "dim"))
         )
-    for other in explained.others:
-        console.print(console.text((other.name, "cyan"), f"  {other.kind}, ", (other.text, "dim")))
     for tag in explained.tags:
         console.print()
         confidence = "" if tag.confidence is None else f", {percent(tag.confidence)} confidence"

@@ -31,7 +31,6 @@ _FILTERS = {
     "precision": "--precision",
     "only_untagged": "--only-untagged",
     "under": "--under",
-    "kinds": "--of-kind",
 }
 _NAMED = 3
 

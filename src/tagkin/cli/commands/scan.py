@@ -14,12 +14,10 @@ from tagkin.cli.output import data, progress_bar, relative, report_problems, say
 from tagkin.cli.registry import command
 from tagkin.cli.tables import facts, photographs_fact
 from tagkin.errors import InvalidInput
-from tagkin.wording import changes_text, count
+from tagkin.wording import changes_text
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Scan
-
-_PLURALS = {"folder": "folders", "place": "places", "person": "people"}
 
 
 @command("scan")
@@ -36,33 +34,6 @@ def scan(
         ),
     ] = None,
     column: options.Column = None,
-    folders: Annotated[
-        str | None,
-        typer.Option(
-            "--folders",
-            metavar="LEVELS",
-            help="Levels whose folder names become tags: 1 is the top level; 2-3, 2-, all, none.",
-        ),
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--without-folder",
-            metavar="NAME",
-            help="Folder names that are not tags, such as DCIM or '1??CANON'. Can be repeated.",
-        ),
-    ] = None,
-    places: Annotated[
-        bool | None,
-        typer.Option(
-            "--places/--no-places",
-            help="Read GPS positions, and name country, region and town by an offline gazetteer.",
-        ),
-    ] = None,
-    people: Annotated[
-        bool | None,
-        typer.Option("--people/--no-people", help="Read names of people from XMP regions."),
-    ] = None,
     catalogue: options.Catalogue = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
@@ -76,26 +47,17 @@ def scan(
     A scan reads only what is new or changed. It recognises a photograph that was moved, renamed or
     copied, and your decisions stay with it; see also tagkin status. Nothing in the folder changes.
 
-    Names of folders, places and people are tags of their own kinds: shown and searched, never
-    learned or suggested, and written only by tagkin write --of-kind. Later scans read them again.
-
     Examples
     --------
     tagkin scan ~/Pictures
     tagkin scan --dry-run
     tagkin scan ~/Pictures --tags tags.csv --json
-    tagkin scan --folders 2- --without-folder DCIM --places --people
     """
     from tagkin.catalogue import open_for_scan
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
         tell_others(opened, catalogue)
-        result = opened.scan(
-            _tag_file(opened, tags),
-            column,
-            kinds={"folders": folders, "without": without, "places": places, "people": people},
-            progress=step,
-        )
+        result = opened.scan(_tag_file(opened, tags), column, progress=step)
         summary = _document(opened, result, dry_run) if as_json else {}
         rows = [] if as_json else _rows(opened, result)
     problems = report_problems(result.failures)
@@ -130,7 +92,6 @@ def _document(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, ob
         "files": counts.n_files,
         "untagged": counts.n_untagged,
         "tags": _count_tags(catalogue),
-        "other_tags": _count_others(catalogue),
         "unchanged": result.n_unchanged,
         "added": result.added,
         "moved": [{"from": old, "to": new} for old, new in result.moved],
@@ -146,20 +107,14 @@ def _document(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, ob
 def _rows(catalogue: Catalogue, result: Scan) -> list[tuple[str, str]]:
     counts = catalogue.photographs.count()
     photographs = photographs_fact(counts.n_photographs, counts.n_files, counts.n_untagged)
-    others = [count(n, kind, _PLURALS[kind]) for kind, n in _count_others(catalogue).items() if n]
     return [
         ("Folder", relative(catalogue.root)),
         ("Photographs", photographs),
         ("Changes", changes_text(result.counts()) or "none"),
         ("Tags", f"{_count_tags(catalogue):,}"),
-        *([("Also", ", ".join(others))] if others else []),
         ("Catalogue", relative(catalogue.path)),
     ]
 
 
 def _count_tags(catalogue: Catalogue) -> int:
     return sum(tag.n_found > 0 for tag in catalogue.tags.list_all())
-
-
-def _count_others(catalogue: Catalogue) -> dict[str, int]:
-    return {kind: len(catalogue.other_tags.list_all(kind)) for kind in _PLURALS}

@@ -15,9 +15,7 @@ from tagkin.cli.tables import plain_table
 from tagkin.wording import count, name_first, percent, quote_tags
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tagkin.catalogue import Catalogue, Duplicates, TagCounts, TagsChanged
+    from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
 
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
@@ -28,14 +26,6 @@ Tags = Annotated[list[str], options.argument("TAGS")]
 @command("tags list")
 def list_(
     folder: options.Folder = None,
-    kinds: Annotated[
-        list[options.Kind] | None,
-        typer.Option(
-            "--of-kind",
-            metavar="folder|place|person",
-            help="List folders, places or people, not keywords. Can be repeated.",
-        ),
-    ] = None,
     forgotten: Annotated[
         bool, typer.Option("--forgotten", help="List only forgotten tags.")
     ] = False,
@@ -53,13 +43,9 @@ def list_(
     --------
     tagkin tags list ~/Pictures
     tagkin tags list --forgotten --json
-    tagkin tags list --of-kind place
     """
     with open_for_command(catalogue, near=folder) as opened:
         check_whole(opened, folder)
-        if kinds:
-            _list_others(opened, kinds, as_json, as_csv)
-            return
         tags = opened.tags.list_all(forgotten=forgotten)
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
         if as_json:
@@ -75,22 +61,6 @@ def list_(
         if pairs:
             named = name_first([f"{pair.keep} and {pair.others[0]}" for pair in pairs])
             say(f"{named} may be duplicates. See: ", ("tagkin tags duplicates", "bold"))
-
-
-def _list_others(catalogue: Catalogue, kinds: Sequence[str], as_json: bool, as_csv: bool) -> None:
-    others = [tag for kind in kinds for tag in catalogue.other_tags.list_all(kind)]
-    if as_json:
-        for other in others:
-            send_json({"kind": other.kind, "name": other.name, "n_found": other.n_found})
-    elif as_csv:
-        send(csv_text(["kind", "name", "n_found"], ([o.kind, o.name, o.n_found] for o in others)))
-    elif not others:
-        say("There are no such tags. `tagkin scan --help` names the options that read them.")
-    else:
-        table = plain_table("Tag", "Kind", "Photographs")
-        for other in others:
-            table.add_row(other.name, other.kind, f"{other.n_found:,}")
-        data().print(table)
 
 
 def _show(tags: list[TagCounts]) -> None:

@@ -70,14 +70,6 @@ Under = Annotated[
         help="Parent of the tags: with auto, other programs see auto|dog.",
     ),
 ]
-Kinds = Annotated[
-    list[options.Kind] | None,
-    typer.Option(
-        "--of-kind",
-        metavar="folder|place|person",
-        help="Write tags of this kind. Can be repeated.",
-    ),
-]
 
 
 @command("write")
@@ -97,7 +89,6 @@ def write(
     remove: Remove = False,
     align: Align = False,
     under: Under = None,
-    kinds: Kinds = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -133,7 +124,6 @@ def write(
                 remove=remove,
                 align=align,
                 under=under,
-                kinds=kinds or (),
                 dry_run=dry_run,
                 progress=step,
             )

@@ -43,7 +43,6 @@ from tagkin.collection.xmp import (
     descriptions,
     lists_of,
     value_of,
-    written_others,
     written_parents,
 )
 from tagkin.errors import SidecarError
@@ -125,7 +124,7 @@ def with_tags(
         return (b"" if xml is None else xml), ()
     placed = place_under(new, provenance.under if provenance is not None else "")
     own = [tag for tags in spellings.values() for tag in tags]
-    others = tags_to_spread(own, known, written_parents(root), written_others(root))
+    others = tags_to_spread(own, known, written_parents(root))
     values = {field: missing_values(field, in_fields[field], placed, others) for field in FIELDS}
     if not any(values.values()):
         return (b"" if xml is None else xml), ()

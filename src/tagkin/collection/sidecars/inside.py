@@ -99,7 +99,7 @@ class Inside:
     ) -> Added:
         """Return the properties and texts to add for new tags; `known` is as in `with_tags`."""
         own = [tag for tags in self.spellings.values() for tag in tags]
-        others = tags_to_spread(own, known, parents, ())
+        others = tags_to_spread(own, known, parents)
         values = {f: missing_values(f, self.fields[f], new, others) for f in FIELDS}
         added = [(field.name, value) for field in FIELDS for value in values[field]]
         names = [last_level(tag) for tag in merge_tags([*others, *new])]

@@ -56,13 +56,10 @@ class Provenance:
     """The probability of each suggested tag; tags from a person have no entry."""
     under: str = ""
     """The parent tag above the tags; empty without a parent."""
-    kinds: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The kinds of tags that are not keywords: folder, place or person."""
 
     def of(self, tag: str) -> WrittenTag:
         """Return the record of a tag."""
-        confidence, kind = self.confidence.get(tag), self.kinds.get(tag, "")
-        return WrittenTag(tag, self.mark, confidence, self.under, kind)
+        return WrittenTag(tag, self.mark, self.confidence.get(tag), self.under)
 
 
 @dataclass(frozen=True)
@@ -75,8 +72,6 @@ class WrittenTag:
     confidence: float | None = None
     under: str = ""
     """The parent tag above it; empty without a parent."""
-    kind: str = ""
-    """folder, place or person; empty for a keyword."""
 
     @property
     def run(self) -> str:
@@ -95,8 +90,6 @@ class WrittenTag:
             properties["Confidence"] = f"{self.confidence:.3f}"
         if self.under:
             properties["Under"] = self.under
-        if self.kind:
-            properties["Kind"] = self.kind
         return properties
 
 
@@ -108,16 +101,16 @@ def written_tags(root: Element) -> Iterator[tuple[Element, WrittenTag]]:
     for description in descriptions(root):
         for element in description.findall(PROVENANCE.tag):
             for item in items_of(element):
-                tag, run, confidence, under, kind = (
+                tag, run, confidence, under = (
                     item.get(f"{{{PROVENANCE.uri}}}{name}")
                     or item.findtext(f".//{{{PROVENANCE.uri}}}{name}")
-                    for name in ("Tag", "Run", "Confidence", "Under", "Kind")
+                    for name in ("Tag", "Run", "Confidence", "Under")
                 )
                 if tag:
                     number = None
                     with suppress(ValueError):
                         number = float(confidence or "")
-                    yield item, WrittenTag(tag, run or "", number, under or "", kind or "")
+                    yield item, WrittenTag(tag, run or "", number, under or "")
 
 
 def check_tags(tags: Iterable[str]) -> list[str]:
@@ -178,20 +171,17 @@ def has_tag(tags: Iterable[str], tag: str) -> bool:
 
 
 def tags_to_spread(
-    own: Sequence[str],
-    known: Iterable[str] | None,
-    parents: Collection[str],
-    others: Collection[str],
+    own: Sequence[str], known: Iterable[str] | None, parents: Collection[str]
 ) -> list[str]:
     """Return the tags that all lists of a file get, as the file spells them.
 
     These are the `known` tags of the photograph, by default all of its `own`, even below one of the
-    `parents`, and `others`, the tags that are not keywords.
+    `parents`.
     """
     if known is None:
         return list(own)
     known = list(known)
-    wanted = {*map(tidy, known), *others}
+    wanted = set(map(tidy, known))
     return [*known, *(t for t in own if {tidy(t), *without_parents([t], parents)} & wanted)]
 
 

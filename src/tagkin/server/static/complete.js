@@ -4,14 +4,9 @@ import { get } from "./server.js";
 
 let asked = 0;
 
-export async function tagsFor(text, others = false) {
-  const { tags } = await get(`api/v1/tags/complete?text=${encodeURIComponent(text)}&others=${others}`);
+export async function tagsFor(text) {
+  const { tags } = await get(`api/v1/tags/complete?text=${encodeURIComponent(text)}`);
   return tags;
-}
-
-// Folders, places and people have a label; keywords have none.
-export function kindLabel(kind) {
-  return kind === "keyword" ? "" : make("small", { class: "kind" }, kind);
 }
 
 function close(field) {
@@ -27,7 +22,7 @@ function options(field) {
 function choose(field, option) {
   field.value = option.dataset.name;
   close(field);
-  const detail = { id: Number(option.dataset.id), name: option.dataset.name, kind: option.dataset.kind };
+  const detail = { id: Number(option.dataset.id), name: option.dataset.name };
   field.dispatchEvent(new CustomEvent("chosen", { bubbles: true, detail }));
 }
 
@@ -35,13 +30,13 @@ async function offer(field) {
   const mine = ++asked;
   const text = field.value.trim();
   if (!text) return close(field);
-  const tags = await tagsFor(text, field.dataset.complete === "only").catch(() => []);
+  const tags = await tagsFor(text).catch(() => []);
   if (mine !== asked || document.activeElement !== field) return;
   close(field);
   if (!tags.length) return;
   const list = make("ul", { class: "completions", role: "listbox", id: `${field.id}-list`, "aria-label": "Tags" });
   tags.forEach((one, i) => {
-    const option = make("li", { role: "option", id: `${field.id}-${i}`, "aria-selected": "false", "data-id": one.id, "data-name": one.name, "data-kind": one.kind }, one.name, kindLabel(one.kind));
+    const option = make("li", { role: "option", id: `${field.id}-${i}`, "aria-selected": "false", "data-id": one.id, "data-name": one.name }, one.name);
     option.addEventListener("mousedown", (event) => {
       event.preventDefault();
       choose(field, option);

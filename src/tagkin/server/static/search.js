@@ -1,5 +1,5 @@
 // Search: tags, words and names; more results while scrolling.
-import { kindLabel, tagsFor } from "./complete.js";
+import { tagsFor } from "./complete.js";
 import { find, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { changed, current, onChange, openStack, press, tiles } from "./grid.js";
@@ -52,11 +52,11 @@ function similarTo(tile) {
   if (tile) go(withFilters(`search?similar=${tile.dataset.content}`)).catch(complain);
 }
 
-function addToken({ id, name, kind }) {
+function addToken({ id, name }) {
   const field = find("#with");
   field.value = "";
   const form = find("#search");
-  field.before(make("span", { class: "token" }, name, kindLabel(kind), make("input", { type: "hidden", name: "tag", value: id })));
+  field.before(make("span", { class: "token" }, name, make("input", { type: "hidden", name: "tag", value: id })));
   ask(form);
 }
 
@@ -64,7 +64,7 @@ function addToken({ id, name, kind }) {
 async function askWithTyped(form) {
   const text = find("#with").value.trim();
   if (!text) return ask(form);
-  const [tag] = await tagsFor(text, true);
+  const [tag] = await tagsFor(text);
   if (tag) addToken(tag);
   else say(`There is no tag ${text}.`, { bad: true });
 }
