@@ -212,12 +212,6 @@ def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path, p
     assert not Path(answer["file"]).parent.exists()
 
 
-def test_what_is_refused(catalogue, run):
-    result = run("review", "--catalogue", catalogue, "--host", "0.0.0.0")
-    assert result.exit_code == 1
-    assert "Set a password with --password" in result.stderr
-
-
 def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeypatch):
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     words = read_words("common")

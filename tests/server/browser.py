@@ -40,8 +40,8 @@ class ListedRun(NamedTuple):
 class Running:
     """A server in a thread of this process, at a port that is free."""
 
-    def __init__(self, review: Review, access: Access | None = None):
-        self.access = access or Access()
+    def __init__(self, review: Review):
+        self.access = Access()
         self.server = Server(review, self.access, port=0)
         self._thread = threading.Thread(target=self.server.run, daemon=True)
         self._thread.start()

@@ -1,15 +1,13 @@
-"""Clients that never finish, and clients that try many passwords: others are still answered."""
+"""Clients that never finish, and clients that ask without end: others are still answered."""
 
 import contextlib
 import socket
-import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from tagkin.catalogue import Catalogue
-from tagkin.server import Access, Review
 from tests.catalogue.suggested import content, decisions
 
 from .browser import Browser, Running
@@ -19,7 +17,7 @@ N = 400  # clients
 PATIENCE = 120.0  # seconds
 
 HEADERS = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
-BODY = "POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\npassword="
+BODY = "POST /api/v1/undo HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
 NOTHING = ""
 
 
@@ -49,7 +47,7 @@ def connect(running: Running, person: Browser, n: int) -> Iterator[socket.socket
 def test_requests_that_never_end_keep_nobody_out(
     shared: Shared, start: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    running = Running(shared.review, Access(password="correct horse"))
+    running = Running(shared.review)
     person = Browser(running.port)
     person.open(running.access.key)
     clients: list[socket.socket] = []
@@ -109,25 +107,3 @@ def test_a_request_that_breaks_off_does_nothing(
         assert b" 200 " not in client.recv(4096)
     assert browser.get("/api/v1/state").json["accepted"] == 0
     assert decisions(catalogue) == {}
-
-
-def test_many_wrong_passwords_at_once_are_refused(review: Review) -> None:
-    running = Running(review, Access(password="correct horse"))
-    codes: list[int] = []
-
-    def guess() -> None:
-        kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        codes.append(Browser(running.port).ask("POST", "/login", b"password=x", kind).status)
-
-    try:
-        threads = [threading.Thread(target=guess) for _ in range(20)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-        assert set(codes) == {403, 429}
-        assert len(codes) == 20
-        person = Browser(running.port)
-        assert person.open(running.access.key).status == 303  # the printed address needs no turn
-    finally:
-        running.stop()

@@ -117,15 +117,6 @@ def test_bound_to_loopback_only(running: Running) -> None:
         own.connect(("127.0.0.2", running.port))
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "photos.example"])
-def test_another_address_needs_a_password(host: str) -> None:
-    with pytest.raises(InvalidInput, match="Set a password"):
-        Access(host=host)
-    with pytest.raises(InvalidInput, match="fewer than 8"):
-        Access(host=host, password="short")
-    Access(host=host, password="long enough")
-
-
 def test_an_address_that_is_taken_is_a_sentence(review: Review, running: Running) -> None:
     with pytest.raises(InvalidInput, match=rf"port {running.port}: .*--port"):
         Server(review, Access(), running.port)
@@ -354,46 +345,3 @@ def test_numbers_that_are_none(browser: Browser) -> None:
         assert browser.get(f"/api/v1/photographs/{path}").status == 422, number
         assert browser.get(f"/api/v1/search?tag={path}").status == 422, number
     assert browser.get("/api/v1/tags/1/suggestions?after=x:y").status == 400
-
-
-# --- a password --------------------------------------------------------------------------------
-
-
-def test_with_a_password_others_type_it(review: Review) -> None:
-    access = Access(host="127.0.0.1", password="correct horse")
-    running = Running(review, access)
-    try:
-        other = Browser(running.port)
-        assert other.get("/tags").headers["location"] == "/login"
-        assert other.get("/api/v1/state").status == 303
-        assert other.post("/api/v1/undo").status == 403
-        page = other.get("/login")
-        assert 'type="password"' in page.text
-        style = re.search(r'rel="stylesheet" href="([^"]+)"', page.text)
-        assert style is not None
-        assert other.get(style[1]).status == 200  # without the password
-        assert "not the password" not in page.text
-        kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        wrong = other.ask("POST", "/login", b"password=wrong", kind)
-        assert (wrong.status, "set-cookie" in wrong.headers) == (403, False)
-        assert "Wrong password." in wrong.text
-        foreign = kind | {"Origin": "http://evil.example"}
-        assert other.ask("POST", "/login", b"password=correct+horse", foreign).status == 403
-        own = kind | {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
-        right = other.ask("POST", "/login", b"password=correct+horse", own)
-        other.enter(right)
-        assert other.get("/tags").status == 200
-    finally:
-        running.stop()
-
-
-def test_an_open_address_is_known_by_number_or_by_its_name() -> None:
-    access = Access(host="0.0.0.0", password="correct horse")
-    assert access.allows_host("192.0.2.7:8765")
-    assert access.allows_host("localhost")
-    assert not access.allows_host("evil.example")
-    assert Access(host="photos.lan", password="correct horse").allows_host("photos.lan:80")
-    assert Access(host="127.0.0.2").allows_host("127.0.0.2:8765")
-    assert not Access(host="127.0.0.2").allows_host("192.0.2.7")
-    assert access.address(80).startswith("http://127.0.0.1:80/?key=")
-    assert Access(host="::1").address(80).startswith("http://[::1]:80/?key=")

@@ -19,7 +19,7 @@ from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.machine import return_memory_at_once
 from tagkin.server import api, pages
 from tagkin.server.assets import Assets, render
-from tagkin.server.security import Access, Guard
+from tagkin.server.security import HOST, Access, Guard
 from tagkin.server.session import Review
 from tagkin.templating import shown
 
@@ -38,13 +38,13 @@ _HTTP_ERRORS = {404: "There is no such page.", 405: "This method is not allowed 
 
 
 class Server:
-    """A review at an address, where requests wait for `run`.
+    """A review at an address of this machine, where requests wait for `run`.
 
     The default `port` is 8765, or any free port; 0 is any free port.
     """
 
     def __init__(self, review: Review, access: Access, port: int | None = None):
-        self._socket = _listen(access.host, port)
+        self._socket = _listen(port)
         self.port = int(self._socket.getsockname()[1])
         self.address = access.address(self.port)
         self.first_address = access.address(self.port, once=True)
@@ -107,19 +107,18 @@ class _Connection(H11Protocol):
         return request is None or request.response_complete or request.more_body
 
 
-def _listen(host: str, port: int | None) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def _listen(port: int | None) -> socket.socket:
     ports = [DEFAULT_PORT, 0] if port is None else [port]
     for number in ports:
         try:
-            listener = socket.create_server((host, number), family=family)
+            listener = socket.create_server((HOST, number))
             # otherwise the end of each answer waits 40 ms for a confirmation of its start
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return listener
         except OSError as error:
             reason = error.strerror or error
     raise InvalidInput(
-        f"Cannot listen at {host}, port {ports[-1]}: {reason}. Choose another port with --port."
+        f"Cannot listen at {HOST}, port {ports[-1]}: {reason}. Choose another port with --port."
     )
 
 

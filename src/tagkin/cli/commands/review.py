@@ -46,26 +46,6 @@ def review(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address; open no browser.")
     ] = False,
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host",
-            metavar="ADDRESS",
-            help="Another address to listen on. Other machines can reach it, so it needs a "
-            "password and a network that you trust.",
-        ),
-    ] = "127.0.0.1",
-    password: Annotated[
-        str | None,
-        typer.Option(
-            "--password",
-            metavar="TEXT",
-            envvar="TAGKIN_PASSWORD",
-            show_envvar=False,
-            show_default=False,
-            help="Password for the page; best set in TAGKIN_PASSWORD.",
-        ),
-    ] = None,
     vocabulary: Annotated[
         str | None,
         typer.Option(
@@ -107,7 +87,6 @@ def review(
     """
     from tagkin.server import Access, Review, Server
 
-    access = Access(host=host, password=password)
     if backbone is not None:
         backbone = options.backbone_name(backbone)
         get_backbone(backbone)  # raises if there is no such backbone
@@ -128,7 +107,7 @@ def review(
         tell_others(opened, catalogue)
         if backbone is not None and note_change(opened, backbone):
             page.start_fit(backbone)
-        server = Server(page, access, port)
+        server = Server(page, Access(), port)
         page.catch_up(backbone)
         # Ctrl-C is how it ends
         with (
