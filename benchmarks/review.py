@@ -162,12 +162,9 @@ def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
         "completion of a tag": lambda: person.ask(
             f"/api/v1/tags/complete?text={rng.randint(1, 99)}"
         ),
-        "next photograph": lambda: person.ask(
-            f"/api/v1/photographs/next?after={rng.choice(contents)}"
-        ),
         "60 doubts": lambda: person.ask("/doubtful"),
-        "search by name": lambda: person.ask(f"/api/v1/search?name=IMG_0{rng.randint(10, 99)}"),
-        "search without tags": lambda: person.ask("/api/v1/search?untagged=true"),
+        "page: search by name": lambda: person.ask(f"/search?name=IMG_0{rng.randint(10, 99)}"),
+        "page: search without tags": lambda: person.ask("/search?untagged=true"),
     }
 
 

@@ -5,8 +5,8 @@ Start ``tagkin review --no-browser`` and pass the address that it prints::
     python -m examples.review_client 'http://127.0.0.1:8642/?key=...' photo.jpg
     python -m examples.review_client 'http://127.0.0.1:8642/?key=...' photo.jpg --accept dog
 
-It needs nothing but Python, so a plug-in of another program can do the same. docs/http.md describes
-the interface.
+It needs nothing but Python, so a plug-in of another program can do the same. docs/how-to.md
+describes the interface.
 """
 
 import argparse

@@ -119,14 +119,14 @@ def test_a_fit_in_the_background(catalogue, start):
             assert browser.post("/api/v1/fit").json["started"]
             assert not browser.post("/api/v1/fit").json["started"]  # one at a time
             version = browser.get("/api/v1/state").json["version"]
-        photograph = browser.get("/api/v1/photographs/next").json["photograph"]
+        _, number = browser.next_photograph()
         deadline = time.monotonic() + 1200  # it is the least urgent work of a busy machine
         is_running, n_decided = True, 0
         while is_running:
             # a person goes on deciding meanwhile, not so often that the last runs are these alone
             for verdict in ("reject", "accept") if n_decided < 200 else ():
                 n_decided += 1
-                pair = [photograph["content"], "quite new"]
+                pair = [number, "quite new"]
                 decided = browser.post("/api/v1/decisions", {verdict: [pair]})
                 assert decided.status == 200, decided.text
                 version += decided.json["run"] is not None
@@ -141,7 +141,7 @@ def test_a_fit_in_the_background(catalogue, start):
         with open_catalogue(catalogue) as stored:
             assert {"train", "suggest", "review"} <= {run.what for run in stored.runs.history(500)}
         assert len(browser.get("/api/v1/map").json["dots"]) > 10
-        near = browser.get(f"/search?similar={photograph['content']}&n=3")
+        near = browser.get(f"/search?similar={number}&n=3")
         assert len(near.elements("//button[@class='tile']")) == 3
         assert end(process) == ""
     finally:

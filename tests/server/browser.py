@@ -37,6 +37,15 @@ class ListedRun(NamedTuple):
     can_undo: bool
 
 
+class Results(NamedTuple):
+    """Photographs that the search page shows."""
+
+    names: list[str]
+    contents: list[int]
+    stacks: list[list[int]]
+    next: str
+
+
 class Running:
     """A server in a thread of this process, at a port that is free."""
 
@@ -106,6 +115,28 @@ class Browser:
             )
             for row in self.get("/overview").elements("//ol[@id='runs']/li")
         ]
+
+    def search(self, query: str = "") -> Results:
+        """The photographs on a search page."""
+        (grid,) = self.get(f"/search?{query}").elements("//ul[@id='grid']") or (None,)
+        if grid is None:
+            return Results([], [], [], "")
+        tiles = grid.xpath("li/button | li/span")
+        return Results(
+            [tile.xpath("string(.//img/@alt | span)").split(" and ")[0] for tile in tiles],
+            [int(tile.get("data-content", "0")) for tile in tiles],
+            [json.loads(tile.get("data-stack", "[]")) for tile in tiles],
+            grid.get("data-next"),
+        )
+
+    def photograph(self, path: str) -> Any:
+        """A photograph by its path."""
+        return self.get(f"/api/v1/photographs/at?path={path}").json
+
+    def next_photograph(self, query: str = "") -> tuple[str, int] | None:
+        """Name and number of the photograph that By photograph shows."""
+        rows = self.get(f"/photographs?{query}").elements("//article[@id='photograph']")
+        return (rows[0].xpath("string(.//h1)"), int(rows[0].get("data-content"))) if rows else None
 
     def doubts(self, query: str = "") -> list[dict[str, str]]:
         """The doubts on their page, as its script reads them."""

@@ -60,9 +60,8 @@ def test_where_no_part_of_a_list_ended_is_said(
         assert "must be the `next` of an earlier answer" in response.text
 
 
-def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
-    number = content(catalogue, "b.jpg")
-    answer = browser.get(f"/api/v1/photographs/{number}").json
+def test_a_photograph(browser: Browser) -> None:
+    answer = browser.photograph("b.jpg")
     assert (answer["name"], answer["folder"]) == ("b.jpg", "")
     assert [suggestion["name"] for suggestion in answer["suggestions"]][:2] == ["sea", "holiday"]
     kin = answer["suggestions"][0]["kin"]
@@ -80,14 +79,13 @@ def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
 def test_next_photographs_go_round(browser: Browser, catalogue: Catalogue) -> None:
     seen, after = [], 0
     for _ in range(5):
-        answer = browser.get(f"/api/v1/photographs/next?after={after}").json["photograph"]
-        seen.append(answer["name"])
-        after = answer["content"]
+        name, after = browser.next_photograph(f"after={after}") or ("", 0)
+        seen.append(name)
     assert sorted(seen[:4]) == ["a.jpg", "b.jpg", "c.jpg", "d.jpg"]
     assert seen[4] == seen[0]
     every = [[content(catalogue, p), t] for p, row in OFFERED.items() for t in row]
     browser.post("/api/v1/decisions", {"accept": every})
-    assert browser.get("/api/v1/photographs/next").json == {"photograph": None}
+    assert browser.next_photograph() is None
 
 
 # --- deciding --------------------------------------------------------------------------------
@@ -266,8 +264,7 @@ def test_what_cannot_be_kept_is_a_sentence(browser: Browser, catalogue: Catalogu
 
 def test_search(browser: Browser, catalogue: Catalogue) -> None:
     def names(query: str) -> list[str]:
-        answer = browser.get(f"/api/v1/search?{query}").json["photographs"]
-        return sorted(photo["name"] for photo in answer)
+        return sorted(browser.search(query).names)
 
     assert names(f"tag={tag(catalogue, 'beach')}") == ["a.jpg", "b.jpg"]
     assert names(f"tag={tag(catalogue, 'beach')}&tag={tag(catalogue, 'sea')}") == ["a.jpg"]
@@ -275,11 +272,11 @@ def test_search(browser: Browser, catalogue: Catalogue) -> None:
     assert names("name=C.JPG") == ["c.jpg"]
     assert "d.jpg" in names("untagged=true")
     assert names("untagged=true&name=d.j") == ["d.jpg"]
-    first = browser.get("/api/v1/search?n=3").json
-    rest = browser.get(f"/api/v1/search?n=3&after={first['next']}").json
-    assert len(first["photographs"]) == 3
-    assert len(rest["photographs"]) == 2
-    assert rest["next"] is None
+    first = browser.search("n=3")
+    rest = browser.search(f"n=3&after={first.next}")
+    assert len(first.names) == 3
+    assert len(rest.names) == 2
+    assert rest.next == ""
 
 
 def test_overview(browser: Browser) -> None:

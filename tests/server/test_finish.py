@@ -16,11 +16,11 @@ D = "2024/d.jpg"
 
 def test_finish_a_photograph_and_undo(browser: Browser, catalogue: Catalogue) -> None:
     number = content(catalogue, D)
-    assert browser.get(f"/api/v1/photographs/{number}").json["finished"] is None
+    assert browser.photograph(D)["finished"] is None
     done = browser.post("/api/v1/finish", {"photographs": [number]}).json
     assert (done["finished"], done["rejected"]) == (1, 3)
     assert done["state"]["can_undo"]
-    answer = browser.get(f"/api/v1/photographs/{number}").json
+    answer = browser.photograph(D)
     assert (answer["finished"]["run"], answer["finished"]["n"]) == (done["run"], 1)
     assert not answer["suggestions"]
     assert not answer["offers_finish"]
@@ -44,7 +44,7 @@ def test_a_photograph_is_offered_once_likely_suggestions_are_answered(
 
     def is_offered() -> bool:
         page = browser.get(f"/photographs/{number}").text
-        answer = browser.get(f"/api/v1/photographs/{number}").json["offers_finish"]
+        answer = browser.photograph(D)["offers_finish"]
         assert ('id="offer"' in page) == answer
         return answer
 
@@ -65,7 +65,7 @@ def test_a_finished_tag_offers_no_photograph(browser: Browser, catalogue: Catalo
     browser.post(f"/api/v1/tags/{tag(catalogue, 'holiday')}/finish", {})
     browser.post("/api/v1/decisions", {"reject": [[content(catalogue, "2024/c.jpg"), "beach"]]})
     for path, expected in ((D, False), ("2024/c.jpg", True)):
-        answer = browser.get(f"/api/v1/photographs/{content(catalogue, path)}").json
+        answer = browser.photograph(path)
         assert answer["offers_finish"] is expected
 
 

@@ -45,7 +45,7 @@ def test_answers_change_the_confidences_of_their_tag(browser: Browser, offered: 
     assert confidences == pytest.approx([others] * 4, abs=1e-4)
     after = browser.get("/api/v1/state").json["expected"]
     assert after == pytest.approx(before - 4 * 0.61 + expected, abs=0.1)
-    photograph = browser.get(f"/api/v1/photographs/{content(offered, PATHS[3])}").json
+    photograph = browser.photograph(PATHS[3])
     by_tag = {s["name"]: s["confidence"] for s in photograph["suggestions"]}
     assert by_tag["tag 00"] == pytest.approx(expected, abs=1e-4)
     assert by_tag["tag 01"] == pytest.approx(others, abs=1e-4)

@@ -81,8 +81,7 @@ def test_names_with_markup_are_text(browser: Browser, catalogue: Catalogue) -> N
 def test_what_is_not_there(browser: Browser) -> None:
     for path in ("/nowhere", "/tags/99999", "/photographs/99999", "/static/x.js"):
         assert browser.get(path).status == 404, path
-    for path in ("/search?similar=99999", "/api/v1/photographs/99999"):
-        assert browser.get(path).status == 404, path
+    assert browser.get("/search?similar=99999").status == 404
     assert browser.get("/tags/one").status == 422
     assert browser.get("/api/v1/tags/99999/suggestions").json == {
         "error": "There is no tag with the number 99999."
@@ -92,15 +91,15 @@ def test_what_is_not_there(browser: Browser) -> None:
 # --- pictures ------------------------------------------------------------------------------
 
 
-def pictures(browser: Browser, number: int) -> list[str]:
-    answer = browser.get(f"/api/v1/photographs/{number}").json
+def pictures(browser: Browser, path: str) -> list[str]:
+    answer = browser.photograph(path)
     return [answer["thumbnail"], answer["picture"]]
 
 
 def test_thumbnails_stand_upright_and_are_kept_for_a_day(
     browser: Browser, catalogue: Catalogue
 ) -> None:
-    for path in pictures(browser, content(catalogue, "a.jpg")):
+    for path in pictures(browser, "a.jpg"):
         response = browser.get(path)
         assert response.headers["content-type"] == "image/jpeg"
         assert response.headers["cache-control"] == "private, max-age=86400, immutable"
@@ -114,7 +113,7 @@ def test_one_that_cannot_be_decoded_has_a_placeholder(
     browser: Browser, catalogue: Catalogue
 ) -> None:
     name = f"{MARKUP.replace('/', '_')}.jpg"
-    for path in pictures(browser, content(catalogue, name)):
+    for path in pictures(browser, name):
         response = browser.get(path)
         assert response.status == 200
         assert response.headers["cache-control"] == "private, max-age=60"
@@ -125,8 +124,8 @@ def test_one_that_cannot_be_decoded_has_a_placeholder(
 
 
 def test_pictures_need_the_right_digest_and_size(browser: Browser, catalogue: Catalogue) -> None:
-    small, _ = pictures(browser, content(catalogue, "a.jpg"))
-    other, _ = pictures(browser, content(catalogue, "b.jpg"))
+    small, _ = pictures(browser, "a.jpg")
+    other, _ = pictures(browser, "b.jpg")
     digest = small.rpartition("-")[2]
     for path in (
         other.replace(other.rpartition("-")[2], digest),

@@ -56,7 +56,7 @@ def test_a_photograph_has_the_suggestions_of_its_burst(
     browser: Browser, catalogue: Catalogue, burst: list[int]
 ) -> None:
     a, b = burst
-    answer = browser.get(f"/api/v1/photographs/{a}").json
+    answer = browser.photograph("a.jpg")
     assert [member["content"] for member in answer["members"]] == [b]
     decided = {
         suggestion["name"]: [c for c, _, _ in suggestion["decisions"]]
@@ -65,9 +65,10 @@ def test_a_photograph_has_the_suggestions_of_its_burst(
     assert decided["holiday"] == [a, b]
     assert decided["dog"] == [a]
     assert decided["sea"] == [b]
-    alone = browser.get(f"/api/v1/photographs/{a}?burst={min(burst)}").json
-    assert {suggestion["name"] for suggestion in alone["suggestions"]} == {"holiday", "dog"}
-    assert alone["members"] == []
+    alone = browser.get(f"/photographs/{a}?burst={min(burst)}")
+    names = alone.elements("//ol[@id='suggestions']//*[@class='name']/text()")
+    assert set(names) == {"holiday", "dog"}
+    assert alone.elements("//*[@id='burst']") == []
     (holiday,) = (s for s in answer["suggestions"] if s["name"] == "holiday")
     number = tag(catalogue, "holiday")
     pairs = [[content, number, *shown] for content, *shown in holiday["decisions"]]
@@ -76,12 +77,12 @@ def test_a_photograph_has_the_suggestions_of_its_burst(
 
 
 def test_search_and_doubts(browser: Browser, catalogue: Catalogue, burst: list[int]) -> None:
-    results = browser.get("/api/v1/search").json["photographs"]
-    assert len(results) == 4
-    (stack,) = [result["stack"] for result in results if result["stack"]]
+    results = browser.search()
+    assert len(results.names) == 4
+    (stack,) = filter(None, results.stacks)
     assert stack == [max(burst)] or stack == [min(burst)]
-    assert len(browser.get(f"/api/v1/search?burst={min(burst)}").json["photographs"]) == 2
-    assert len(browser.get("/api/v1/search?burst=any").json["photographs"]) == 1
+    assert len(browser.search(f"burst={min(burst)}").names) == 2
+    assert len(browser.search("burst=any").names) == 1
     catalogue.database.execute(
         "INSERT INTO doubts SELECT ?, tag, run, kind, 0.85, x'' FROM doubts WHERE content = ?",
         burst[::-1],

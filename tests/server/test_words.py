@@ -9,6 +9,7 @@ import pytest
 
 from tagkin.annotator import Annotator
 from tagkin.catalogue import open_for_scan
+from tagkin.catalogue.word_search import NO_MATCH
 from tagkin.server import Review
 from tests.features.joint import write_colors, write_joint_encoder
 
@@ -45,23 +46,22 @@ def colors(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def names_of(browser: Browser, query: str) -> list[str]:
-    return [photo["name"] for photo in browser.get(f"/api/v1/search?{query}").json["photographs"]]
+    return browser.search(query).names
 
 
 def test_photographs_come_in_the_order_in_which_words_fit(colors: Colors) -> None:
     ranked = names_of(colors.browser, "words=green")
     assert len(ranked) == 24
     assert {colors.colors[name] for name in ranked[:8]} == {"green"}
-    first = colors.browser.get("/api/v1/search?words=green&n=5").json
-    assert first["note"] == ""
-    assert first["photographs"][0]["fit"] == 1
-    assert all(0 < photo["fit"] <= 1 for photo in first["photographs"])
-    last = colors.browser.get("/api/v1/search?words=green&n=24").json["photographs"][-1]
-    assert last["fit"] == 0
+    first = colors.browser.search("words=green&n=5")
+    page = colors.browser.get("/search?words=green&n=24")
+    fits = page.elements("//ul[@id='grid']//rect[@class='full']/@width")
+    assert (fits[0], fits[-1]) == ("100.0%", "0.0%")
+    assert NO_MATCH not in page.text
     assert 'class="bar"' in colors.browser.get("/search?words=green").text
     assert 'class="bar"' not in colors.browser.get("/search").text
-    rest = names_of(colors.browser, f"words=green&n=500&after={first['next']}")
-    assert [photo["name"] for photo in first["photographs"]] + rest == ranked
+    rest = names_of(colors.browser, f"words=green&n=500&after={first.next}")
+    assert first.names + rest == ranked
 
 
 def test_words_go_with_filters(colors: Colors) -> None:
@@ -84,9 +84,6 @@ def test_a_backbone_without_words_says_so(colors: Colors) -> None:
     settings = json.loads(path.read_text())
     del settings["text"]
     path.write_text(json.dumps(settings))
-    answer = colors.browser.get("/api/v1/search?words=red")
-    assert answer.status == 400
-    assert "names no text encoder" in answer.text
     page = colors.browser.get("/search?words=red")
     assert page.status == 200
     assert "names no text encoder" in page.text

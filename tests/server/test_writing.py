@@ -64,7 +64,7 @@ def test_the_plan_then_the_files_then_undo(
     page = plan_page(browser)
     assert "Nothing to write" in page
     assert f'data-undo-write="{done["run"]}"' in page
-    assert browser.post("/api/v1/write/undo", {"run": done["run"]}).status == 200
+    assert browser.post(f"/api/v1/write/{done['run']}/undo").status == 200
     text = "restored 2 files byte for byte and removed 1 file that it had made."
     assert wait_for(browser, "done")["text"] == f"Undid run {done['run']}: {text}"
     assert bytes_of(root) == before
@@ -79,18 +79,18 @@ def test_into_the_photographs(browser: Browser, accepted: Catalogue, root: Path)
     before = bytes_of(root)
     page = plan_page(browser, "/write?embed=true")
     assert "7 tags into 3 photographs and 2 sidecars" in page
-    browser.post("/api/v1/write", {"embed": True})
+    browser.post("/api/v1/write?embed=true")
     done = wait_for(browser, "done")
     assert done["failures"] == []
     assert (root / "2024" / "d.jpg_original").read_bytes() == before["2024/d.jpg"]
-    browser.post("/api/v1/write/undo", {"run": done["run"]})
+    browser.post(f"/api/v1/write/{done['run']}/undo")
     wait_for(browser, "done")
     assert bytes_of(root) == before
 
 
 def test_names_of_new_sidecars(browser: Browser, accepted: Catalogue, root: Path) -> None:
     assert "2024/d.xmp" in plan_page(browser, "/write?sidecars=img.xmp")
-    browser.post("/api/v1/write", {"sidecars": "img.xmp"})
+    browser.post("/api/v1/write?sidecars=img.xmp")
     wait_for(browser, "done")
     assert (root / "2024" / "d.xmp").exists()
     assert browser.get("/write?sidecars=img").status == 422
@@ -120,12 +120,12 @@ def test_rejected_tags_leave_the_files_when_asked(
     page = plan_page(browser, "/write?remove=true")
     assert '<del class="token">sea</del>' in page
     assert "1 tag removed" in page
-    assert browser.post("/api/v1/write", {"remove": True}).status == 200
+    assert browser.post("/api/v1/write?remove=true").status == 200
     done = wait_for(browser, "done")
     assert done["text"] == "Removed 1 tag."
     assert tags_of((root / "a.jpg.xmp").read_bytes()) == ["beach"]
     assert "no rejected tag is in a sidecar" in plan_page(browser, "/write?remove=true")
-    browser.post("/api/v1/write/undo", {"run": done["run"]})
+    browser.post(f"/api/v1/write/{done['run']}/undo")
     wait_for(browser, "done")
     assert bytes_of(root) == before
 
@@ -165,10 +165,10 @@ def test_decisions_that_wait_are_named(browser: Browser, accepted: Catalogue, ro
 
 def test_only_writes_are_undone_as_writes(browser: Browser, accepted: Catalogue) -> None:
     run = accepted.decisions.last_run()
-    response = browser.post("/api/v1/write/undo", {"run": run})
+    response = browser.post(f"/api/v1/write/{run}/undo")
     assert response.status == 400
     assert response.json["error"] == f"Run {run} wrote no tags."
-    assert browser.post("/api/v1/write/undo", {"run": 12345}).status == 404
+    assert browser.post("/api/v1/write/12345/undo").status == 404
 
 
 def test_the_end_of_a_review_ends_the_job_between_files(

@@ -7,7 +7,7 @@ Requests:
 - `serving`: the web server, and errors as sentences
 - `security`: the guard in front of all routes
 - `pages`, `assets`: routes of pages and pictures; templates, scripts and styles
-- `api`, `answer_types`: routes that answer with JSON, and what their answers have
+- `api`: routes that answer with JSON
 
 Answers:
 

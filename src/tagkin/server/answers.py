@@ -14,20 +14,10 @@ from tagkin.catalogue import (
     TagProvenance,
 )
 from tagkin.errors import NotFound
-from tagkin.server.answer_types import (
-    Card,
-    Doubt,
-    KinCard,
-    Photograph,
-    ShownDecision,
-    SuggestedCard,
-    SuggestedTag,
-    SuggestionPage,
-    TagPage,
-)
 from tagkin.server.filtering import View
 from tagkin.server.order import Reading
 from tagkin.server.stacks import (
+    Answer,
     Stack,
     in_burst,
     make_result,
@@ -46,7 +36,7 @@ def picture_address(file: ContentFile, size: int) -> str:
     return f"thumbnails/{size}/{file.content}-{file.digest[:16]}.jpg"
 
 
-def card(file: ContentFile) -> Card:
+def card(file: ContentFile) -> Answer:
     """Return the name of a photograph and the addresses of its pictures."""
     folder, _, name = file.path.rpartition("/")
     sizes = {n: picture_address(file, n) for n in SIZES}
@@ -63,7 +53,7 @@ def card(file: ContentFile) -> Card:
 # --- by tag --------------------------------------------------------------------------------
 
 
-def tags_answer(reading: Reading, start: int, n: int) -> TagPage:
+def tags_answer(reading: Reading, start: int, n: int) -> Answer:
     """Return tags with suggestions for selected photographs, best first."""
     tags = reading.tags()
     return {"n_tags": len(tags), "tags": tags[start : start + n]}
@@ -77,9 +67,7 @@ def next_tag(reading: Reading, tag: int) -> TagCounts | None:
     return others[0] if others else None
 
 
-def suggestions_answer(
-    reading: Reading, tag: int, n: int, after: OpenSuggestion | None
-) -> SuggestionPage:
+def suggestions_answer(reading: Reading, tag: int, n: int, after: OpenSuggestion | None) -> Answer:
     """Return suggestions of a tag, most confident first; `next` is the cursor of the next page.
 
     Suggestions for one burst are one stack, unless the page is about that burst.
@@ -101,7 +89,7 @@ def suggestions_answer(
     }
 
 
-def question_answer(reading: Reading, strategy: str) -> SuggestionPage | None:
+def question_answer(reading: Reading, strategy: str) -> Answer | None:
     """Return the best page to ask as `suggestions_answer` does; None if no suggestion is open."""
     catalogue = reading.catalogue
     question = reading.order.question(catalogue, strategy, reading.selected)
@@ -117,7 +105,7 @@ def question_answer(reading: Reading, strategy: str) -> SuggestionPage | None:
     }
 
 
-def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> list[SuggestedCard]:
+def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> list[Answer]:
     """Return cards of the existing photographs."""
     catalogue = reading.catalogue
     first = [stack[0].content for stack in stacks]
@@ -138,7 +126,7 @@ def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> li
     ]
 
 
-def _decisions(suggestions: Sequence[OpenSuggestion]) -> list[ShownDecision]:
+def _decisions(suggestions: Sequence[OpenSuggestion]) -> list[tuple[int, float, int | None]]:
     return [(s.content, round(s.confidence, 4), s.run) for s in suggestions]
 
 
@@ -160,13 +148,13 @@ def _next_photograph(catalogue: Catalogue, after: int, selected: View | None) ->
     return catalogue.photographs.next_to_review(after)
 
 
-def next_photograph_answer(reading: Reading, after: int) -> Photograph | None:
+def next_photograph_answer(reading: Reading, after: int) -> Answer | None:
     """Return the next photograph with suggestions as `photograph_answer` does, or None."""
     content = _next_photograph(reading.catalogue, after, reading.selected)
     return None if content is None else photograph_answer(reading, content)
 
 
-def photograph_answer(reading: Reading, content: int) -> Photograph:
+def photograph_answer(reading: Reading, content: int) -> Answer:
     """Return a photograph's suggestions with their kin, and its tags with their sources."""
     catalogue = reading.catalogue
     file = catalogue.photographs.files_of([content]).get(content)
@@ -183,7 +171,7 @@ def photograph_answer(reading: Reading, content: int) -> Photograph:
     open_for = {
         name: reading.correct(numbers[name], decisions) for name, decisions in open_for.items()
     }
-    rows: list[SuggestedTag] = [
+    rows: list[Answer] = [
         {
             "tag": numbers[s.tag],
             "name": s.tag,
@@ -226,7 +214,7 @@ def _is_answer(tag: TagProvenance) -> bool:
     return tag.state == "accepted" or (tag.state == "rejected" and tag.confidence is not None)
 
 
-def _kin_cards(catalogue: Catalogue, lists: Sequence[Sequence[StoredKin]]) -> list[list[KinCard]]:
+def _kin_cards(catalogue: Catalogue, lists: Sequence[Sequence[StoredKin]]) -> list[list[Answer]]:
     """Return cards of the existing kin in each list; kin whose share rounds to 0 % are left out."""
     files = catalogue.photographs.files_of({k.content for kin in lists for k in kin})
     return [
@@ -242,7 +230,7 @@ def _kin_cards(catalogue: Catalogue, lists: Sequence[Sequence[StoredKin]]) -> li
 # --- doubtful ------------------------------------------------------------------------------
 
 
-def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> dict[str, object]:
+def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> Answer:
     """Return tags that seem wrong or missing, or doubtful accepted tags, most doubtful first."""
     catalogue = reading.catalogue
     photographs = None if reading.selected is None else reading.selected.photographs
@@ -253,7 +241,7 @@ def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> dic
     files = catalogue.photographs.files_of([doubt.content for doubt in doubts])
     numbers = catalogue.tags.numbers_of([doubt.tag for doubt in doubts])
     kin = _kin_cards(catalogue, [doubt.kin for doubt in doubts])
-    shown_doubts: list[Doubt] = [
+    shown_doubts = [
         {
             **make_result(card(files[doubt.content])),
             "tag": numbers[doubt.tag],

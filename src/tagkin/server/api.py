@@ -1,36 +1,33 @@
-"""Routes that answer with JSON, for the review's pages and for other programs."""
+"""Routes that answer with JSON, for the review's pages and for plug-ins of other programs."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Shown, TagsChanged
 from tagkin.catalogue.selection import Selection
-from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
-from tagkin.server import answer_types as types
 from tagkin.server import answers, searching
-from tagkin.server.filtering import Selected
+from tagkin.server.filtering import MOST, Number, Selected
 from tagkin.server.order import Reading
 from tagkin.server.session import Review
-from tagkin.server.writing import Way
+from tagkin.server.writing import AskedWay
 
-router = APIRouter(responses={"default": {"model": types.Error}})
+router = APIRouter()
 PREFIX = "/api/v1"
 """The review's own pages ask here, and other programs: see docs/how-to.md#write-a-plug-in."""
 
-_MOST = 2**53  # the largest whole number in JavaScript
-Number = Annotated[int, Field(ge=0, le=_MOST)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Words = Annotated[str, Query(max_length=200)]
 PageSize = Annotated[int, Query(ge=1, le=500)]
-Strategy = Literal["most-right", "learn-most"]
 Cursor = Annotated[str | None, Query(max_length=60)]
 _N_NAMED = 5  # tags named in an answer
 _MAX_DECISIONS = 20_000  # in one step
@@ -40,12 +37,20 @@ _Pair = tuple[Number, Number | Name]
 _ShownPair = tuple[Number, Number | Name, _Confidence, Number | None]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Json(Response):
+    """An answer as JSON, in ASCII because names of files may hold what UTF-8 cannot."""
+
+    media_type = "application/json"
+
+    def render(self, content: object) -> bytes:
+        """Return an answer of plain data and data classes as JSON."""
+        return json.dumps(content, default=asdict).encode("ascii")
 
 
-class Step(_Body):
+class Step(BaseModel):
     """A step of a window."""
+
+    model_config = ConfigDict(extra="forbid")
 
     step: Annotated[str, Field(max_length=100)] | None = None
     """The name of the step. A window that got no answer sends the step again with its name."""
@@ -70,23 +75,6 @@ class Finish(Step):
     """The contents of the photographs that are finished."""
 
     photographs: list[Number] = Field(min_length=1, max_length=_MAX_DECISIONS)
-
-
-class Write(_Body):
-    """How to write the accepted tags."""
-
-    embed: bool = False
-    """Whether they go into the photographs themselves."""
-    sidecars: Convention | None = None
-    """How to name new sidecars."""
-    remove: bool = False
-    """Whether rejected tags are removed from files."""
-
-
-class UndoWrite(_Body):
-    """The number of the run that wrote."""
-
-    run: Number
 
 
 class Undo(Step):
@@ -116,92 +104,52 @@ def reading(
 
 
 @router.get("/state")
-def state(request: Request) -> types.State:
+def state(request: Request) -> Json:
     """Return the progress of the review, which pages poll."""
-    return review_of(request).state()
+    return Json(review_of(request).state())
 
 
 @router.get("/tags")
-def tags(
-    request: Request, selection: Selected, start: Number = 0, n: PageSize = 200
-) -> types.TagPage:
+def tags(request: Request, selection: Selected, start: Number = 0, n: PageSize = 200) -> Json:
     """Return tags with suggestions."""
     with reading(request, selection) as (_, lent):
-        return answers.tags_answer(lent, start, n)
+        return Json(answers.tags_answer(lent, start, n))
 
 
 @router.get("/tags/complete")
-def complete(
-    request: Request, text: Annotated[str, Query(max_length=200)] = ""
-) -> types.Completions:
+def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "") -> Json:
     """Return tags that complete a typed text."""
     with reading(request) as (_, lent):
-        return searching.completions_answer(lent.catalogue, text)
+        pairs = lent.catalogue.tags.complete(text)
+    return Json({"tags": [{"id": number, "name": name} for number, name in pairs]})
 
 
 @router.get("/tags/{tag}/suggestions")
 def suggestions(
     request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
-) -> types.SuggestionPage:
+) -> Json:
     """Return a page of a tag's suggestions."""
     with reading(request, selection) as (_, lent):
-        return answers.suggestions_answer(lent, tag, n, cursor(after))
-
-
-@router.get("/photographs/next")
-def next_photograph(
-    request: Request, selection: Selected, after: Number = 0
-) -> types.NextPhotograph:
-    """Return the next photograph with suggestions, or null."""
-    with reading(request, selection) as (_, lent):
-        return {"photograph": answers.next_photograph_answer(lent, after)}
+        return Json(answers.suggestions_answer(lent, tag, n, cursor(after)))
 
 
 @router.get("/photographs/at")
-def photograph_at(
-    request: Request, path: Annotated[str, Query(max_length=4096)]
-) -> types.Photograph:
-    """Return a photograph as `/photographs/{content}` does, by its path.
+def photograph_at(request: Request, path: Annotated[str, Query(max_length=4096)]) -> Json:
+    """Return a photograph's suggestions and tags.
 
     The path is absolute or from the root of the collection.
     """
     with reading(request) as (_, lent):
         from_root = lent.catalogue.relative(path) if os.path.isabs(path) else path
-        return answers.photograph_answer(lent, lent.catalogue.photographs.content_of(from_root))
-
-
-@router.get("/photographs/{content}")
-def photograph(request: Request, content: Number, selection: Selected) -> types.Photograph:
-    """Return a photograph's suggestions with their kin, and its tags with their sources."""
-    with reading(request, selection) as (_, lent):
-        return answers.photograph_answer(lent, content)
+        content = lent.catalogue.photographs.content_of(from_root)
+        return Json(answers.photograph_answer(lent, content))
 
 
 @router.get("/map")
-def collection_map(request: Request, selection: Selected) -> types.Map:
+def collection_map(request: Request, selection: Selected) -> Json:
     """Return the map of the collection, without dots before the first training."""
     with reading(request, selection) as (review, lent):
-        return searching.map_answer(lent, review.map)
-
-
-@router.get("/search")
-def search(
-    request: Request,
-    selection: Selected,
-    name: Annotated[str | None, Query(max_length=200)] = None,
-    words: Words = "",
-    n: PageSize = 60,
-    after: Number = 0,
-) -> types.Results:
-    """Return selected photographs, by name; with words, the best matches first."""
-    if not words.strip():
-        with reading(request) as (review, lent):
-            return searching.search_answer(
-                lent.catalogue, review.views, selection, name=name, n=n, after=after
-            )
-    ranking = review_of(request).words.rank(words)
-    with reading(request, selection) as (_, lent):
-        return searching.words_answer(lent, ranking, name=name, n=n, after=after)
+        return Json(searching.map_answer(lent, review.map))
 
 
 def cursor(text: str | None) -> OpenSuggestion | None:
@@ -213,7 +161,7 @@ def cursor(text: str | None) -> OpenSuggestion | None:
         last = OpenSuggestion(int(content), "", float(confidence))
     except ValueError:
         last = None
-    if last is None or not 0 <= last.content <= _MOST:
+    if last is None or not 0 <= last.content <= MOST:
         raise InvalidInput("`after` must be the `next` of an earlier answer.")
     return last
 
@@ -222,7 +170,7 @@ def cursor(text: str | None) -> OpenSuggestion | None:
 
 
 @router.post("/decisions")
-def decide(request: Request, body: Decisions) -> types.Decided:
+def decide(request: Request, body: Decisions) -> Json:
     """Decide on tags of photographs, in one step."""
     review = review_of(request)
     accepted, rejected = (
@@ -232,18 +180,20 @@ def decide(request: Request, body: Decisions) -> types.Decided:
     batch = review.decide(
         accepted, rejected, only_open=body.only_open, together=body.together, step=body.step
     )
-    return {
-        "run": batch.run,
-        "accepted": len(batch.accepted),
-        "rejected": len(batch.rejected),
-        "already": batch.n_already,
-        "kept": batch.n_kept,
-        "state": review.state(),
-    }
+    return Json(
+        {
+            "run": batch.run,
+            "accepted": len(batch.accepted),
+            "rejected": len(batch.rejected),
+            "already": batch.n_already,
+            "kept": batch.n_kept,
+            "state": review.state(),
+        }
+    )
 
 
 @router.post("/finish")
-def finish(request: Request, body: Finish) -> types.FinishedStep:
+def finish(request: Request, body: Finish) -> Json:
     """Finish photographs, in one step."""
     review = review_of(request)
     finished = review.change(
@@ -253,24 +203,26 @@ def finish(request: Request, body: Finish) -> types.FinishedStep:
 
 
 @router.post("/tags/{tag}/finish")
-def finish_tag(request: Request, tag: Number, body: Step) -> types.FinishedStep:
+def finish_tag(request: Request, tag: Number, body: Step) -> Json:
     """Reject a tag for all photographs without an answer, in one step."""
     review = review_of(request)
     finished = review.change(lambda catalogue: catalogue.completeness.finish_tag(tag), body.step)
     return _finish_answer(review, finished)
 
 
-def _finish_answer(review: Review, done: Decided) -> types.FinishedStep:
-    return {
-        "run": done.run,
-        "finished": len(done.finished),
-        "rejected": len(done),
-        "state": review.state(),
-    }
+def _finish_answer(review: Review, done: Decided) -> Json:
+    return Json(
+        {
+            "run": done.run,
+            "finished": len(done.finished),
+            "rejected": len(done),
+            "state": review.state(),
+        }
+    )
 
 
 @router.post("/undo")
-def undo(request: Request, body: Undo) -> types.Undone:
+def undo(request: Request, body: Undo) -> Json:
     """Undo the last step, or a run."""
 
     def undo_run(catalogue: Catalogue) -> Decided:
@@ -281,29 +233,29 @@ def undo(request: Request, body: Undo) -> types.Undone:
 
 
 @router.post("/redo")
-def redo(request: Request, body: Step) -> types.Undone:
+def redo(request: Request, body: Step) -> Json:
     """Redo the last undone step."""
     return _undo_answer(
         review_of(request), lambda catalogue: catalogue.decisions.redo_last(), body.step
     )
 
 
-def _undo_answer(
-    review: Review, undo: Callable[[Catalogue], Decided], step: str | None
-) -> types.Undone:
+def _undo_answer(review: Review, undo: Callable[[Catalogue], Decided], step: str | None) -> Json:
     done = review.change(undo, step)
     names = list(dict.fromkeys(decision.tag for decision in done.each))[:_N_NAMED]
     with review.readers.connection() as catalogue:
         numbers = catalogue.tags.numbers_of(names)
-    return {
-        "run": done.run,
-        "decisions": len(done),
-        "finished": len(done.finished),
-        "kept": done.n_kept,
-        "edited": list(done.edited),
-        "tags": [{"id": numbers[name], "name": name} for name in names],
-        "state": review.state(),
-    }
+    return Json(
+        {
+            "run": done.run,
+            "decisions": len(done),
+            "finished": len(done.finished),
+            "kept": done.n_kept,
+            "edited": list(done.edited),
+            "tags": [{"id": numbers[name], "name": name} for name in names],
+            "state": review.state(),
+        }
+    )
 
 
 # --- tags --------------------------------------------------------------------------------------
@@ -317,7 +269,7 @@ class TagChange(Step):
 
 
 @router.post("/tags/{tag}/change")
-def change_tag(request: Request, tag: Number, body: TagChange) -> types.TagChanged:
+def change_tag(request: Request, tag: Number, body: TagChange) -> Json:
     """Rename, merge, hide, forget or restore a tag."""
     if (body.into is None) == (body.what in ("rename", "merge")):
         raise InvalidInput("Only a tag that is renamed or merged gets a name.")
@@ -332,41 +284,43 @@ def change_tag(request: Request, tag: Number, body: TagChange) -> types.TagChang
     changed = review.change(change, body.step)
     with review.readers.connection() as catalogue:
         now = catalogue.tags.count(tag)
-    return {
-        "run": changed.run,
-        "tag": now,
-        "tags": list(changed.tags),
-        "photographs": changed.n_found,
-        "state": review.state(),
-    }
+    return Json(
+        {
+            "run": changed.run,
+            "tag": now,
+            "tags": list(changed.tags),
+            "photographs": changed.n_found,
+            "state": review.state(),
+        }
+    )
 
 
 @router.post("/fit")
-def fit(request: Request) -> types.Started:
+def fit(request: Request) -> Json:
     """Retrain in the background."""
     review = review_of(request)
-    return {"started": review.start_fit(), "fit": review.fit.state()}
+    return Json({"started": review.start_fit(), "fit": review.fit.state()})
 
 
 @router.post("/common-tags")
-def suggest_common_tags(request: Request) -> types.StateAfter:
+def suggest_common_tags(request: Request) -> Json:
     """Suggest common tags by their names in the background, if there is nothing to learn from."""
     review = review_of(request)
     review.suggest_common_tags()
-    return {"state": review.state()}
+    return Json({"state": review.state()})
 
 
 @router.post("/write")
-def write(request: Request, body: Write, selection: Selected) -> types.StateAfter:
+def write(request: Request, way: AskedWay) -> Json:
     """Write the accepted tags of selected photographs into files, in the background."""
     review = review_of(request)
-    review.writer.write(Way(body.embed, body.sidecars, body.remove, selection))
-    return {"state": review.state()}
+    review.writer.write(way)
+    return Json({"state": review.state()})
 
 
-@router.post("/write/undo")
-def undo_write(request: Request, body: UndoWrite) -> types.StateAfter:
+@router.post("/write/{run}/undo")
+def undo_write(request: Request, run: Number) -> Json:
     """Undo what a run wrote, in the background."""
     review = review_of(request)
-    review.writer.undo(body.run)
-    return {"state": review.state()}
+    review.writer.undo(run)
+    return Json({"state": review.state()})

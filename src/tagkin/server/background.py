@@ -21,16 +21,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, Any
 
 from tagkin.catalogue import Needs, open_catalogue
 from tagkin.errors import TagkinError
 from tagkin.images import Failure
 from tagkin.progress import SCANNING
 from tagkin.server.mapping import CollectionMap, write_map
-
-if TYPE_CHECKING:
-    from tagkin.server.answer_types import FitState, StepState
 
 _NICE = 10  # a tenth of a core if all are busy
 _PATIENCE = 10.0  # seconds for the process to end
@@ -94,7 +91,7 @@ class _Step:
         self._done, self._total = done, total
         self._seconds = time.monotonic() - self._started_at
 
-    def state(self) -> StepState:
+    def state(self) -> dict[str, Any]:
         n_done, n_left = self._done - self._first, self._total - self._done
         left = round(self._seconds * n_left / n_done) if n_done > 0 else None
         return {"what": self.what, "done": self._done, "total": self._total, "left": left}
@@ -119,7 +116,7 @@ class BackgroundFit:
         self._thread: threading.Thread | None = None
         self._last_needs: Needs | None = None
         self._is_stopped = False
-        self._state: FitState = {"state": "idle"}
+        self._state: dict[str, Any] = {"state": "idle"}
 
     @property
     def is_running(self) -> bool:
@@ -127,7 +124,7 @@ class BackgroundFit:
         with self._lock:
             return self._process is not None
 
-    def state(self) -> FitState:
+    def state(self) -> dict[str, Any]:
         """Return the state for pages."""
         with self._lock:
             if self._process is None:

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Query, Request
+from pydantic import Field
 
 from tagkin.catalogue import Catalogue
 from tagkin.catalogue.open_index import OpenIndex, SelectedSuggestions
@@ -19,9 +20,9 @@ from tagkin.catalogue.selection import Selected as SelectedPhotographs
 from tagkin.errors import StorageError
 from tagkin.server.readers import Readers
 
-_MOST = 2**53  # the largest whole number in JavaScript
+MOST = 2**53  # the largest whole number in JavaScript
+Number = Annotated[int, Field(ge=0, le=MOST)]
 _Text = Annotated[str | None, Query(max_length=1000)]
-_Number = Annotated[int, Query(ge=0, le=_MOST)]
 
 NAMES = ("folder", "date", "camera", "lens", "rating", "type", "burst", "untagged", "run", "tag")
 """Parameters of an address that are filters."""
@@ -61,8 +62,8 @@ def read_selection(
     type: Annotated[str | None, Query(max_length=10)] = None,
     burst: Annotated[str | None, Query(pattern=r"^([0-9]{1,15}|any|\(none\))$")] = None,
     untagged: bool | None = None,
-    run: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
-    tags: Annotated[list[_Number] | None, Query(alias="tag", max_length=20)] = None,
+    run: Number | None = None,
+    tags: Annotated[list[Number] | None, Query(alias="tag", max_length=20)] = None,
 ) -> Selection:
     """Return the selection that the address of a page names."""
     return Selection(

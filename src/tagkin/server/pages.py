@@ -13,31 +13,22 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from tagkin.catalogue import Catalogue, DecisionCounts, PastRun
 from tagkin.catalogue.run_texts import describe_run
 from tagkin.catalogue.selection import Selection
-from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers, searching
-from tagkin.server.answer_types import Results
-from tagkin.server.api import (
-    Cursor,
-    Number,
-    PageSize,
-    Strategy,
-    Words,
-    cursor,
-    reading,
-    review_of,
-)
-from tagkin.server.api import search as search_photographs
+from tagkin.server.api import Cursor, PageSize, cursor, reading, review_of
 from tagkin.server.assets import CACHED, render
-from tagkin.server.filtering import FilterBar, Selected, facets_answer
+from tagkin.server.filtering import FilterBar, Number, Selected, facets_answer
 from tagkin.server.order import Order
+from tagkin.server.stacks import Answer
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
-from tagkin.server.writing import Way
+from tagkin.server.writing import AskedWay
 from tagkin.wording import quote_tags
 
 router = APIRouter()
 
 Doubted = Literal["wrong", "missing", "accepted"]
+Strategy = Literal["most-right", "learn-most"]
+Words = Annotated[str, Query(max_length=200)]
 _SHORT = "private, max-age=60"
 _NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
 _N_SIMILAR = 20_000  # nearest photographs that are compared with filters
@@ -131,26 +122,39 @@ def doubtful(
 def search(
     request: Request,
     selection: Selected,
-    name: Annotated[str, Query(max_length=200)] = "",
+    name: Words = "",
     words: Words = "",
     similar: Number | None = None,
     n: PageSize = 60,
     after: Number = 0,
 ) -> HTMLResponse:
     """Show selected photographs, by name, by words, or similar to another."""
-    answer: Results
     if similar is not None:
         answer = _find_similar(request, similar, n, selection)
+    elif words.strip():
+        answer = _find_by_words(request, selection, words, name, n=n, after=after)
     else:
-        try:
-            answer = search_photographs(request, selection, name or None, words, n, after)
-        except InvalidInput as error:  # the words mean nothing here
-            answer = {"photographs": [], "next": None, "note": str(error)}
+        with reading(request) as (review, lent):
+            answer = searching.search_answer(
+                lent.catalogue, review.views, selection, name=name, n=n, after=after
+            )
     asked = {"name": name, "words": words, "similar": similar}
     return _page(request, "search", selection, answer=answer, asked=asked)
 
 
-def _find_similar(request: Request, content: int, n: int, selection: Selection) -> Results:
+def _find_by_words(
+    request: Request, selection: Selection, words: str, name: str, *, n: int, after: int
+) -> Answer:
+    """Return selected photographs that words describe, the best matches first."""
+    try:
+        ranking = review_of(request).words.rank(words)
+    except InvalidInput as error:  # the words mean nothing here
+        return {"photographs": [], "next": None, "note": str(error)}
+    with reading(request, selection) as (_, lent):
+        return searching.words_answer(lent, ranking, name=name, n=n, after=after)
+
+
+def _find_similar(request: Request, content: int, n: int, selection: Selection) -> Answer:
     """Return the nearest selected photographs."""
     similar_to = review_of(request).map.similar
     nearest = similar_to(content, n if selection.is_empty else _N_SIMILAR)
@@ -169,21 +173,15 @@ def filters(request: Request, selection: Selected) -> HTMLResponse:
 
 
 @router.get("/write")
-def write(
-    request: Request,
-    selection: Selected,
-    embed: bool = False,
-    sidecars: Convention | None = None,
-    remove: bool = False,
-) -> HTMLResponse:
+def write(request: Request, way: AskedWay) -> HTMLResponse:
     """Show what would be written into which files, and the last writes."""
     review = review_of(request)
-    way = Way(embed, sidecars, remove, selection)
     job, plan = review.writer.state(), review.writer.plan(way, review.version)
     with review.readers.connection() as catalogue:
         runs = _runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))
         place = catalogue.server
-    return _page(request, "write", selection, job=job, plan=plan, runs=runs, way=way, server=place)
+    shown = {"job": job, "plan": plan, "runs": runs, "way": way, "server": place}
+    return _page(request, "write", way.selection, **shown)
 
 
 @router.get("/overview")
@@ -194,7 +192,7 @@ def overview(request: Request, selection: Selected) -> HTMLResponse:
     return _page(request, "overview", selection, answer=answer)
 
 
-def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
+def _overview_answer(catalogue: Catalogue, order: Order) -> Answer:
     """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
     counts = catalogue.photographs.count()
     return {
@@ -208,7 +206,7 @@ def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
     }
 
 
-def _runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, object]]:
+def _runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[Answer]:
     """Return runs with their results, and whether a page can undo them."""
     numbers = [run.id for run in runs]
     undoable = catalogue.runs.list_undoable(numbers)

@@ -14,13 +14,12 @@ from tagkin.catalogue import Catalogue, ContentFile
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
 from tagkin.features import ReadOnlyCache
-from tagkin.server.answer_types import Card, Completions, Map, Results
 from tagkin.server.answers import card, picture_address
 from tagkin.server.filtering import Views
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Reading
 from tagkin.server.readers import Readers
-from tagkin.server.stacks import make_result, stack_results
+from tagkin.server.stacks import Answer, make_result, stack_results
 from tagkin.server.thumbnail_cache import SIZES
 
 _HOLD = 60.0  # seconds after a search for which the encoder of words stays in memory
@@ -79,21 +78,15 @@ class CollectionSearch:
 # --- answers -----------------------------------------------------------------------------------
 
 
-def completions_answer(catalogue: Catalogue, text: str) -> Completions:
-    """Return tags that complete a typed text."""
-    tags = catalogue.tags.complete(text)
-    return {"tags": [{"id": number, "name": name} for number, name in tags]}
-
-
 def search_answer(
     catalogue: Catalogue,
     views: Views,
     selection: Selection,
     *,
-    name: str | None,
+    name: str,
     n: int,
     after: int,
-) -> Results:
+) -> Answer:
     """Return photographs that filters leave, with a text in their path."""
     # SQLite finds tags and photographs without tags itself
     untagged = bool(selection.untagged)
@@ -101,7 +94,7 @@ def search_answer(
     selected = views.select(catalogue, others)
     among = None if selected is None else selected.photographs.numbers.tolist()
     matches = catalogue.photographs.search(
-        selection.tags, untagged=untagged, name=name, among=among, n=n, after=after
+        selection.tags, untagged=untagged, name=name or None, among=among, n=n, after=after
     )
     cards = [make_result(_card_at(path, file)) for _, path, file in matches]
     is_of_burst = (selection.burst or "").isdecimal()
@@ -116,10 +109,10 @@ def words_answer(
     reading: Reading,
     ranking: tuple[Sequence[WordMatch], str],
     *,
-    name: str | None,
+    name: str,
     n: int,
     after: int,
-) -> Results:
+) -> Answer:
     """Return selected photographs in the order of matches, with a text in their path.
 
     A ranking has the matches, best first, and a note. `after` is the number of photographs on
@@ -142,7 +135,7 @@ def words_answer(
     }
 
 
-def similar_answer(reading: Reading, nearest: Sequence[int], n: int) -> Results:
+def similar_answer(reading: Reading, nearest: Sequence[int], n: int) -> Answer:
     """Return the `n` nearest selected photographs."""
     catalogue, selected = reading.catalogue, reading.selected
     if selected is not None:
@@ -154,7 +147,7 @@ def similar_answer(reading: Reading, nearest: Sequence[int], n: int) -> Results:
     return {"photographs": stack_results(catalogue, cards), "next": None, "note": ""}
 
 
-def map_answer(reading: Reading, collection_map: CollectionMap) -> Map:
+def map_answer(reading: Reading, collection_map: CollectionMap) -> Answer:
     """Return the existing photographs on the map."""
     (tags, places), selected = collection_map.drawn(), reading.selected
     contents = [place.content for place in places]
@@ -178,7 +171,7 @@ def map_answer(reading: Reading, collection_map: CollectionMap) -> Map:
     }
 
 
-def _card_at(path: str, file: ContentFile | None) -> Card:
+def _card_at(path: str, file: ContentFile | None) -> Answer:
     if file is not None:
         return card(file._replace(path=path))
     folder, _, name = path.rpartition("/")  # the last scan could not read it

@@ -10,7 +10,7 @@ import anyio
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -21,19 +21,12 @@ from tagkin.server import api, pages
 from tagkin.server.assets import Assets, render
 from tagkin.server.security import HOST, Access, Guard
 from tagkin.server.session import Review
-from tagkin.templating import shown
 
 DEFAULT_PORT = 8765
 _IDLE = 60  # seconds that a browser's connection stays open between two requests
 _MAX_CONNECTIONS = 64  # some systems allow a process only 256 open files
 _BACKLOG = 32  # connections accepted at once
 _PATIENCE = 3  # seconds for unfinished answers when the server stops
-_DESCRIPTION = """What the review page does, for other programs.
-
-Photographs and tags are known by numbers: a photograph by its `content`, which copies share. Every
-decision is stored at once, as part of a run that `POST /undo` takes back. Version 1 may gain routes
-and fields; nothing in it is dropped or renamed.
-"""
 _HTTP_ERRORS = {404: "There is no such page.", 405: "This method is not allowed here."}
 
 
@@ -128,12 +121,7 @@ def _listen(port: int | None) -> socket.socket:
 def _create_app(review: Review, access: Access) -> ASGIApp:
     """Create the ASGI application of a review, which the caller closes."""
     app = FastAPI(
-        title="tagkin review",
-        version="1",
-        description=_DESCRIPTION,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=f"{api.PREFIX}/openapi.json",
+        openapi_url=None,
         redirect_slashes=False,
         # nothing leaves the machine, whatever the environment asks for
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
@@ -141,7 +129,7 @@ def _create_app(review: Review, access: Access) -> ASGIApp:
     app.state.review = review
     app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
     app.include_router(api.router, prefix=api.PREFIX)
-    app.include_router(pages.router, include_in_schema=False)
+    app.include_router(pages.router)
     app.mount("/static", Assets())
     for kind in (InvalidInput, StorageError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _answer_error)
@@ -152,7 +140,7 @@ def _answer_error(request: Request, error: Exception) -> Response:
     status, text = _describe(error)
     base = request.base_url.path
     if request.url.path.startswith(f"{base}api/"):
-        return JSONResponse({"error": shown(text)}, status)
+        return api.Json({"error": text}, status)
     return HTMLResponse(render("error.html.jinja", base=base, text=text), status)
 
 

@@ -7,10 +7,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
-from tagkin.server.answer_types import FitState, State
 from tagkin.server.background import BackgroundFit
 from tagkin.server.filtering import Views
 from tagkin.server.forecast import Forecast
@@ -158,7 +157,7 @@ class Review:
 
     # --- state ------------------------------------------------------------------------------
 
-    def state(self) -> State:
+    def state(self) -> dict[str, Any]:
         """Return the progress, what can be undone, and the state of background work."""
         self._fit_if_due()
         with self.readers.connection() as catalogue:
@@ -180,7 +179,7 @@ class Review:
                 "write": self.writer.state(),
             }
 
-    def _background_state(self) -> FitState:
+    def _background_state(self) -> dict[str, Any]:
         """Return the state of background work, or that the folder is no longer watched."""
         state = self.fit.state()
         error = None if self._watcher is None else self._watcher.error

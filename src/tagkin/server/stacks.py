@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from typing import Any
 
 from tagkin.catalogue import Catalogue, OpenSuggestion
-from tagkin.server.answer_types import Card, Doubt, Result
 from tagkin.server.order import Reading
 
-AnyResult = TypeVar("AnyResult", Result, Doubt)
+Answer = dict[str, Any]
+"""Plain data and data classes, for templates and as JSON."""
 Stack = list[OpenSuggestion]
 """Suggestions of a tag for the photographs of a burst, most confident first."""
 
@@ -72,25 +72,25 @@ def _stacks_by_content(
     return stack_of
 
 
-def make_result(photograph: Card, fit: float | None = None) -> Result:
+def make_result(photograph: Answer, fit: float | None = None) -> Answer:
     """Return a result that `stack_results` may stack."""
     return {**photograph, "fit": fit, "burst": None, "stack": []}
 
 
 def stack_results(
     catalogue: Catalogue,
-    results: Sequence[AnyResult],
+    results: Sequence[Answer],
     *,
-    same: Callable[[AnyResult], Hashable] = lambda card: None,
+    same: Callable[[Answer], Hashable] = lambda card: None,
     apart: bool = False,
-) -> list[AnyResult]:
+) -> list[Answer]:
     """Put cards of one burst below the first of them, in ``stack``.
 
     Only cards for which `same` is equal are stacked, and none if they stay `apart`.
     """
     contents = [card["content"] for card in results if card["content"] and not apart]
     burst_of = catalogue.bursts.of(contents)
-    first: dict[Hashable, AnyResult] = {}
+    first: dict[Hashable, Answer] = {}
     shown = []
     for card in results:
         content = card["content"] or 0

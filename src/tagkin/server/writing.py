@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import Depends
 
 from tagkin.catalogue import Catalogue, UndoResult, WriteRun
 from tagkin.catalogue.run_texts import describe_undo, describe_write
@@ -13,7 +15,7 @@ from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, TagkinError
 from tagkin.images import Failure
-from tagkin.server.answer_types import NamedFailure, WriteState
+from tagkin.server.filtering import Selected
 from tagkin.server.readers import Readers
 from tagkin.wording import count, edited_text
 
@@ -22,6 +24,10 @@ _N_FOLDERS = 200  # folders that a plan lists
 _N_FAILURES = 50  # failures that a page names
 _WAIT = 0.1  # seconds that a page waits for its plan; a small plan is ready by then
 _PATIENCE = 30.0  # seconds for the file that is being written when the review ends
+
+
+State = dict[str, Any]
+"""What a job does or did, for pages."""
 
 
 class Way(NamedTuple):
@@ -34,6 +40,19 @@ class Way(NamedTuple):
     convention: Convention | None = None
     remove: bool = False
     selection: Selection = Selection()
+
+
+def read_way(
+    selection: Selected,
+    embed: bool = False,
+    sidecars: Convention | None = None,
+    remove: bool = False,
+) -> Way:
+    """Return the way that an address names."""
+    return Way(embed, sidecars, remove, selection)
+
+
+AskedWay = Annotated[Way, Depends(read_way)]
 
 
 class _StopWriting(Exception):
@@ -56,9 +75,9 @@ class FileWriter:
         self._plan: tuple[tuple[Way, object], dict[str, object]] | None = None
         self._n_plans = self._n_jobs = 0
         self.is_open = True
-        self._state: WriteState = {"state": "idle", "plans": 0}
+        self._state: State = {"state": "idle", "plans": 0}
 
-    def state(self) -> WriteState:
+    def state(self) -> State:
         """Return the state for pages, which changes when a plan or a job advances."""
         with self._lock:
             return {**self._state, "plans": self._n_plans}
@@ -116,7 +135,7 @@ class FileWriter:
         if self._job is not None:
             self._job.join(_PATIENCE)
 
-    def _start(self, what: str, job: Callable[[], WriteState]) -> None:
+    def _start(self, what: str, job: Callable[[], State]) -> None:
         with self._lock:
             if self._state["state"] == "running":
                 raise InvalidInput("Files are being written already. Wait until that is done.")
@@ -124,7 +143,7 @@ class FileWriter:
             self._job = threading.Thread(target=self._work, args=(job,), name="writing")
             self._job.start()
 
-    def _work(self, job: Callable[[], WriteState]) -> None:
+    def _work(self, job: Callable[[], State]) -> None:
         try:
             state = job()
         except _StopWriting:
@@ -143,7 +162,7 @@ class FileWriter:
             self._state = _running(what, done, total)
 
 
-def _running(what: str, done: int, total: int) -> WriteState:
+def _running(what: str, done: int, total: int) -> State:
     return {"state": "running", "plans": 0, "what": what, "done": done, "total": total}
 
 
@@ -187,14 +206,14 @@ def _how(is_embedded: bool, is_new: bool, why: str) -> str:
     return f"new sidecar, {why}" if is_new else "existing sidecar"
 
 
-def _write_state(result: WriteRun) -> WriteState:
+def _write_state(result: WriteRun) -> State:
     texts = [f"Wrote {describe_write(result)}."] if result.n_tags else []
     texts += [f"Removed {count(result.n_removed, 'tag')}."] if result.n_removed else []
     text = " ".join(texts) if result.n_written else "No file was written."
     return _done(text, result.run, result.failures, can_undo=bool(result.n_written))
 
 
-def _undo_state(result: UndoResult) -> WriteState:
+def _undo_state(result: UndoResult) -> State:
     text = f"Undid run {result.undoes.id}: {describe_undo(result)}."
     if result.run is None:
         text = f"Nothing of run {result.undoes.id} was undone."
@@ -203,10 +222,8 @@ def _undo_state(result: UndoResult) -> WriteState:
     return _done(text, result.run, result.failures, can_undo=False)
 
 
-def _done(text: str, run: int | None, failures: list[Failure], *, can_undo: bool) -> WriteState:
-    named: list[NamedFailure] = [
-        {"file": f.file, "reason": f.reason} for f in failures[:_N_FAILURES]
-    ]
+def _done(text: str, run: int | None, failures: list[Failure], *, can_undo: bool) -> State:
+    named = [{"file": f.file, "reason": f.reason} for f in failures[:_N_FAILURES]]
     return {
         "state": "done",
         "plans": 0,

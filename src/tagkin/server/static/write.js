@@ -9,9 +9,9 @@ import { onState, tell } from "./state.js";
 
 let last = null; // the state of the job that the page knows
 
-async function start(address, body) {
+async function start(address) {
   try {
-    const { state } = await post(address, body);
+    const { state } = await post(address);
     tell(state);
     if (mode() === "write") await refresh();
     else location.href = "write";
@@ -24,8 +24,7 @@ function write() {
   const button = find("#write");
   if (!button) return false;
   button.disabled = true; // once is enough
-  const { embed, sidecars, remove } = button.dataset;
-  start(withFilters("api/v1/write"), { embed: Boolean(embed), sidecars: sidecars || null, remove: Boolean(remove) });
+  start(`api/v1/write${location.search}`);
   return true;
 }
 
@@ -51,7 +50,7 @@ export function listen() {
   onState(follow);
   document.addEventListener("click", (event) => {
     const undo = event.target.closest("[data-undo-write]");
-    if (undo) start("api/v1/write/undo", { run: Number(undo.dataset.undoWrite) });
+    if (undo) start(`api/v1/write/${undo.dataset.undoWrite}/undo`);
   });
   document.addEventListener("change", (event) => {
     const form = event.target.closest("#way");
