@@ -20,15 +20,10 @@ from experiments.problem import data_folder
 from tagkin.annotator import Annotator
 from tagkin.calibration import expected_calibration_error
 from tagkin.collection import Collection, read_collection
-from tagkin.features import FeatureCache, get_backbone
+from tagkin.features import BACKBONES, FeatureCache, get_backbone
 
-__all__ = ["BUILT_IN", "HEAD", "measure_row", "run"]
+__all__ = ["HEAD", "measure_row", "run"]
 
-BUILT_IN = tuple(
-    f"efficientnet-{network}{how}"
-    for network in ("lite0", "lite2", "lite0+lite2")
-    for how in ("", "-whole")
-)
 HEAD = (
     "| backbone | features | MAP | MAP without names | calibration error | ms |\n"
     "|---|---:|---:|---:|---:|---:|"
@@ -39,7 +34,7 @@ def run(names: list[str], folder: Path | None, cache: Path) -> None:
     """Print a row for each backbone."""
     photographs = _read_photos() if folder is None else read_collection([folder]).tagged()
     print(f"{len(photographs):,} tagged photographs\n\n{HEAD}", flush=True)
-    for name in names or BUILT_IN:
+    for name in names or BACKBONES:
         print(measure_row(name, photographs, cache), flush=True)
 
 

@@ -1,7 +1,7 @@
 """What each backbone brings on photographs, and what it costs.
 
-    python -m experiments.backbones            # all settings; half an hour on one core
-    python -m experiments.backbones efficientnet-lite0 efficientnet-lite2
+    python -m experiments.backbones            # the built-in backbones
+    python -m experiments.backbones efficientnet-lite0-whole PATH.onnx
 
 Photographs and expert labels are those of `photos` in the folder TAGKIN_DATA, or in ../shared/data.
 Of its 1,000 training photographs some are drawn to learn from and the others are held out; its test
@@ -24,20 +24,12 @@ from experiments.datasets import load_photos
 from tagkin import RidgeTransfer, SemanticSpace, TagProp
 from tagkin.arrays import to_numpy
 from tagkin.evaluation import mean_average_precision
-from tagkin.features import Backbone, FeatureCache, extract, get_backbone
+from tagkin.features import BACKBONES, Backbone, FeatureCache, extract, get_backbone
 from tagkin.images import decode, read_bytes
 from tagkin.transfer import KinReadout
 
 ROOT = Path(__file__).parent.parent
 FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data")) / "photos"
-SETTINGS = (
-    "efficientnet-lite0",
-    "efficientnet-lite0-whole",
-    "efficientnet-lite2",
-    "efficientnet-lite2-whole",
-    "efficientnet-lite0+lite2",
-    "efficientnet-lite0+lite2-whole",
-)
 METHODS = ("TagProp", "kernel ridge", "KinReadout")
 SIZES, DRAWS, RESAMPLES, TIMED = (100, 600), 12, 200, 30
 
@@ -117,4 +109,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(SETTINGS))
+    main(sys.argv[1:] or list(BACKBONES))

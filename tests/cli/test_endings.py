@@ -37,10 +37,10 @@ def test_no_argument_shows_help_and_version_is_told(run):
 
 def test_backbones_are_completed(start, environment):
     environment["_TAGKIN_COMPLETE"] = "complete_bash"
-    environment["COMP_WORDS"] = "tagkin train --backbone efficientnet-lite0+"
+    environment["COMP_WORDS"] = "tagkin train --backbone efficientnet-lite0-"
     environment["COMP_CWORD"] = "3"
     out, _ = start().communicate()
-    assert out.split() == ["efficientnet-lite0+lite2-whole", "efficientnet-lite0+lite2"]
+    assert out.split() == ["efficientnet-lite0-whole"]
 
 
 # --- what cannot be done -----------------------------------------------------------------
@@ -284,9 +284,9 @@ HELD = """
 import itertools, os, select, signal
 os.environ["TAGKIN_CACHE"] = "fresh-cache"
 from tagkin.cli import main
-from tagkin.features.efficientnet import EfficientNetLite
+from tagkin.features.efficientnet import EfficientNetLite0
 
-compute, calls = EfficientNetLite.__call__, itertools.count(1)
+compute, calls = EfficientNetLite0.__call__, itertools.count(1)
 
 def held(self, batch):
     number = next(calls)
@@ -301,7 +301,7 @@ def interrupted(*signalled):
     os.write(1, b"interrupted\\n")  # a print may not come within another
     signal.default_int_handler(*signalled)
 
-EfficientNetLite.__call__ = held
+EfficientNetLite0.__call__ = held
 signal.signal(signal.SIGINT, interrupted)
 main()
 """

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse
 
 from experiments.__main__ import main
-from experiments.backbone_weights import join
 from experiments.backbones import METHODS, RESAMPLES, measured
 from experiments.bootstrap import compare
 from tests.features.joint import write_colors, write_joint_encoder
@@ -46,12 +45,3 @@ def test_a_row_for_any_backbone_and_folder(tmp_path, capsys):
     # a colour is easy to tell, the other tag is not
     assert 60 < float(values["MAP"]) < 100
     assert float(values["ms"]) >= 0
-
-
-def test_a_weight_is_that_of_the_second_backbone():
-    first, second = np.array([[3.0, 4.0]]), np.array([[0.0, 2.0]])
-    np.testing.assert_allclose(join(first, second, 0.0), [[0.6, 0.8, 0, 0]], atol=1e-6)
-    np.testing.assert_allclose(join(first, second, np.inf), [[0, 0, 0, 1]], atol=1e-6)
-    equal = join(first, second, 1.0)
-    np.testing.assert_allclose(equal, np.array([[0.6, 0.8, 0, 1]]) / np.sqrt(2), rtol=1e-6)
-    assert np.isclose(np.linalg.norm(join(first, second, 1.4)), 1)

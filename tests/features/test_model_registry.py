@@ -11,6 +11,7 @@ import pytest
 from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.features import get_backbone, model_registry
 from tagkin.features.backbone import Preprocessing
+from tagkin.features.model_files import sha256_of_file
 from tagkin.features.model_registry import (
     ModelEntry,
     RemoteFile,
@@ -19,7 +20,6 @@ from tagkin.features.model_registry import (
     registered_models,
 )
 from tagkin.features.text_encoder import read_text_settings
-from tagkin.features.torch_files import sha256_of_file
 
 from .joint import write_joint_encoder
 from .real_shapes import HALF, colours, write_textual, write_tokenizer, write_visual

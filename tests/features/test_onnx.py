@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import get_backbone
-from tagkin.features.onnx_files import read_model
+from tagkin.features.model_files import read_model
 from tagkin.features.onnx_sessions import DEVICES, usable_devices
 
 SIZE = 8

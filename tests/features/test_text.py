@@ -193,29 +193,3 @@ def test_a_file_that_is_no_network_is_told(folder):
     (folder / "text.onnx").write_bytes(b"nothing")
     with pytest.raises(InvalidInput, match=r"text\.onnx is not an ONNX model"):
         get_backbone(str(folder / "image.onnx")).text_encoder  # noqa: B018
-
-
-def test_words_are_found_in_the_features_of_several_backbones(folder, tmp_path_factory):
-    """The text encoder of one backbone gives the same cosines beside another backbone."""
-    other = write_joint_encoder(tmp_path_factory.mktemp("other"), "siglip") / "image.onnx"
-    settings = json.loads((other.parent / "image.json").read_text())
-    del settings["text"]
-    (other.parent / "image.json").write_text(json.dumps(settings))
-    alone = get_backbone(str(folder / "image.onnx"))
-    both = get_backbone(f"{other}+{folder / 'image.onnx'}")
-    pixels = plain((250, 10, 10))[0]
-    X = both(both.prepare(pixels)[None])
-    assert X.shape == (1, 6)
-    own = alone(alone.prepare(pixels)[None])
-    unit = own / np.linalg.norm(own)
-    np.testing.assert_allclose(X, np.hstack([unit, unit]), rtol=1e-5)
-    names = ["red", "green"]
-    scores = [
-        prior.scores(features, prior.meanings(names).table().rows)
-        for prior, features in (
-            (NamePrior(alone.text_encoder), own),
-            (NamePrior(both.text_encoder), X),
-        )
-    ]
-    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-5)
-    assert both.caption_columns is None

@@ -87,12 +87,3 @@ def chelsea_and_coffee():
     backbone = get_backbone()
     pixels = [backbone.prepare(picture) for picture in (data.chelsea(), data.coffee())]
     return backbone(np.stack(pixels))
-
-
-def test_a_part_of_joined_features_is_mapped():
-    """The map takes the columns of its network; others do not count."""
-    rng = np.random.default_rng(0)
-    X = rng.random((3, 1280)).astype(np.float32)
-    alone, joined = CaptionEncoder(), CaptionEncoder(slice(7, 1287))
-    wide = np.hstack([rng.random((3, 7)), X / np.linalg.norm(X, axis=1, keepdims=True)])
-    np.testing.assert_allclose(joined.embed_images(wide), alone.embed_images(X), atol=1e-5)

@@ -120,11 +120,10 @@ class PhotographReader:
         """Scores photographs by the names of tags; None if the backbone knows no names."""
         if self.backbone.text_encoder is not None:
             return NamePrior(self.backbone.text_encoder)
-        columns = self.backbone.caption_columns
-        if columns is None:
+        if not self.backbone.has_captions:
             return None
         with self.open_cache() as cache:  # the encoder opens it again for names
-            return NamePrior(CaptionEncoder(columns, cache))
+            return NamePrior(CaptionEncoder(cache))
 
     def require_prior(self) -> NamePrior:
         """Return the prior, or raise an error if the backbone knows no names."""

@@ -39,15 +39,8 @@ def backbone_name(backbone: str) -> str:
     """Return the name under which a model keeps its backbone; a path becomes absolute."""
     from tagkin.features.model_registry import check_installed
 
-    for part in backbone.split("+"):
-        check_installed(part)  # before hours of other work
-    kind, colon, path = backbone.partition(":")
-    if colon and Path(path).is_file():
-        return f"{kind}:{os.path.abspath(path)}"
-    if Path(backbone).is_file():
-        return os.path.abspath(backbone)
-    parts = backbone.split("+")  # perhaps several names
-    return "+".join(os.path.abspath(p) if Path(p).is_file() else p for p in parts)
+    check_installed(backbone)  # before hours of other work
+    return os.path.abspath(backbone) if Path(backbone).is_file() else backbone
 
 
 def read_words(vocabulary: str) -> list[str]:
@@ -201,8 +194,8 @@ Backbone = Annotated[
         "--backbone",
         metavar="NAME|PATH",
         autocompletion=_complete_backbone,
-        help=f"The network that reads photographs: {', '.join(BACKBONES[:3])}, vgg16:PATH, the "
-        "path of an .onnx file, or a model of tagkin models list.",
+        help=f"The network that reads photographs: {' or '.join(BACKBONES)}, a model of tagkin "
+        "models list, or the path of an .onnx file.",
     ),
 ]
 MinCount = Annotated[

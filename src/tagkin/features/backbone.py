@@ -135,6 +135,8 @@ class Backbone(ABC):
     preprocessing: Preprocessing
     batch_size: int = 4
     """Smallest number of photographs per call that runs at full speed on a CPU."""
+    has_captions: bool = False
+    """Whether the map from photographs to words was learned for these features."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}, {self.dimension} features>"
@@ -142,11 +144,6 @@ class Backbone(ABC):
     @property
     def text_encoder(self) -> TextEncoder | None:
         """The text encoder that was trained together with the network, or None."""
-        return None
-
-    @property
-    def caption_columns(self) -> slice | None:
-        """The features that the map from photographs to words takes, or None."""
         return None
 
     @property

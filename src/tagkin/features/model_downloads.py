@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from tagkin.errors import MissingExtra, StorageError, TagkinError, pip_install
+from tagkin.features.model_files import sha256_of_file
 from tagkin.features.model_registry import ModelEntry
 from tagkin.features.onnx_sessions import first_line
-from tagkin.features.torch_files import sha256_of_file
 from tagkin.filesystem import folder_lock, make_private_folder, replace_file
 from tagkin.progress import Progress, silent
 

@@ -33,16 +33,16 @@ import numpy as np
 
 from tagkin.errors import InvalidInput
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_files import (
+from tagkin.features.model_files import (
     external_files,
     parts_of,
     read_json,
     read_model,
     read_settings,
+    sha256_of_file,
 )
 from tagkin.features.onnx_sessions import Network, choose_node
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
-from tagkin.features.torch_files import sha256_of_file
 from tagkin.records.rules import Choice
 
 __all__ = ["OnnxEncoder"]

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.onnx_files import external_files, read_model, read_settings
+from tagkin.features.model_files import external_files, read_model, read_settings
 from tagkin.features.onnx_sessions import Network, choose_node, first_line
 from tagkin.records.forms import check_record
 from tagkin.records.rules import Refused, Sizes, Whole

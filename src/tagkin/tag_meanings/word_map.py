@@ -104,8 +104,6 @@ class CaptionEncoder:
 
     Parameters
     ----------
-    columns : slice
-        The features of EfficientNet-Lite0 among those of the backbone.
     cache : VectorCache, optional
         Keeps the sentence vectors; see `tagkin.features.FeatureCache`.
     """
@@ -117,8 +115,8 @@ class CaptionEncoder:
     bias = -4.9
     is_centered = True
 
-    def __init__(self, columns: slice = slice(None), cache: VectorCache | None = None):
-        self._columns, self._cache = columns, cache
+    def __init__(self, cache: VectorCache | None = None):
+        self._cache = cache
 
     @cached_property
     def _sentences(self) -> SentenceEncoder:
@@ -136,7 +134,7 @@ class CaptionEncoder:
 
     def embed_images(self, X: np.ndarray) -> np.ndarray:
         """Return float32 unit vectors (n, m) of photographs with features X (n, d)."""
-        return self._map.embed_images(X[:, self._columns])
+        return self._map.embed_images(X)
 
     @staticmethod
     def release() -> None:

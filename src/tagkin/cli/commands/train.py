@@ -39,15 +39,13 @@ def train(
     you finished the photograph. The model is stored beside the catalogue; your photographs are
     only read.
 
-    If you can wait, two backbones see more than one: on the photographs of our tests,
-    efficientnet-lite0+lite2-whole has a MAP 3 points above the default, and takes four times as
-    long. Join any names with +, even names of other models.
+    If you can wait, a larger network may see more: tagkin models list names some.
 
     Examples
     --------
     tagkin train ~/Pictures
     tagkin train --dry-run
-    tagkin train --backbone efficientnet-lite0+lite2-whole
+    tagkin train --backbone efficientnet-lite0
     """
     from tagkin.annotator import Annotator
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -22,12 +23,22 @@ __all__ = [
     "read_json",
     "read_model",
     "read_settings",
+    "sha256_of_file",
 ]
 
 T = TypeVar("T")
 
 _MAX_GRAPH = (1 << 31) - 1  # bytes that its format allows; larger weights are in other files
 _MAX_JSON = 1 << 20  # bytes; usually some thousand
+
+
+def sha256_of_file(path: str | os.PathLike[str]) -> str:
+    """Return the hash of a file's content, in hexadecimal digits."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def read_json(path: Path) -> object:
