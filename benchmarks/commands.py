@@ -68,11 +68,8 @@ def build_large(folder: str) -> None:
     first, others = slice(0, LEARNED), slice(LEARNED, LARGE)
     annotator = Annotator(cache=False).fit(seen(first), tags[first])
     annotator.partial_fit(seen(others), tags[others])
-    sizes = {
-        file.name: file.stat().st_size for file in annotator.save(Path(folder, "large")).iterdir()
-    }
-    apart = sum(size for name, size in sizes.items() if name.startswith("apart"))
-    print(json.dumps({"bytes": sum(sizes.values()) - apart, "bytes_apart": apart}))
+    saved = annotator.save(Path(folder, "large"))
+    print(json.dumps({"bytes": sum(file.stat().st_size for file in saved.iterdir())}))
 
 
 def resident(model: str, photograph: str, cache: str) -> None:

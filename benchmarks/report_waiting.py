@@ -106,7 +106,6 @@ def commands_section(found: dict[str, Any] | None) -> str:
 
 Each command runs in its own process, with compiled bytecode as after an installation; medians. A
 saved annotator of {sizes["large"]} photographs takes {saved["bytes"] / 1e6:.0f} MB (target: at most
-80 MB). A separate file of {saved["bytes_apart"] / 1e6:.0f} MB holds the sums for adding
-photographs; suggestions do not read it.
+80 MB).
 
 {table(["", "time", "target", "CPU"], rows)}"""

@@ -185,7 +185,7 @@ def test_where_nothing_can_be_written_is_known_before(tmp_path):
 
 def test_litter_is_what_systems_leave():
     assert all(map(is_litter, (".DS_Store", "Thumbs.db", "desktop.ini", "Desktop.ini", "._a.json")))
-    assert not any(map(is_litter, ("model.json", ".hidden", "README.md", "_", ".")))
+    assert not any(map(is_litter, ("model.safetensors", ".hidden", "README.md", "_", ".")))
 
 
 # --- links -------------------------------------------------------------------------------

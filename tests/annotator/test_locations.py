@@ -1,6 +1,5 @@
 """Photographs that were moved or renamed since they were learned from."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -12,6 +11,7 @@ import tagkin
 from tagkin import Annotator, NeighborVoting
 from tagkin.annotator.locations import Locations, digest_reader, split_root
 from tagkin.images import content_digest
+from tests.hardening.crafting import settings_of
 
 from .conftest import SPACE, SyntheticPhotographs, seen
 
@@ -79,8 +79,8 @@ def test_a_model_holds_no_path_of_the_machine(annotator, home, tmp_path):
     folder = annotator.save(tmp_path / "model")
     for file in folder.iterdir():
         assert b"jane" not in file.read_bytes()
-    assert json.loads((folder / "model.json").read_text())["content"]["state"]["files_"] == {
-        "$strings": [f"{season}/{i}.png" for season in ("spring", "summer") for i in range(6)]
+    assert settings_of(folder)["files_"] == {
+        "$texts": [f"{season}/{i}.png" for season in ("spring", "summer") for i in range(6)]
     }
 
 

@@ -144,7 +144,7 @@ def test_what_a_person_waits_for_is_shown_with_its_targets():
     measured = {
         "photographs": 300,
         "large": 100_000,
-        "saved": {"bytes": 74e6, "bytes_apart": 140e6},
+        "saved": {"bytes": 74e6},
         "cold": dict.fromkeys(report_waiting.COMMANDS, times),
         "resident": dict.fromkeys(
             ("small", "large"), times | {"load_seconds": 0.3, "load_cpu_seconds": 0.2}

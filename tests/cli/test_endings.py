@@ -151,14 +151,16 @@ def test_models_that_cannot_be_used(run, world, catalogue):
     photo = world.fresh / "red-circle-0.jpg"
     similar = ("find", "--like", photo, "--catalogue", catalogue)
     folder = catalogue.with_suffix(".model")
-    text = (folder / "model.json").read_text()
-    for change, reason in (
-        ({"format_version": 99}, "model format 99"),
-        ({"content": {}}, "checksum differs"),
+    path = folder / "model.safetensors"
+    data = path.read_bytes()
+    for old, new, reason in (
+        (b'"format_version":"6"', b'"format_version":"9"', "model format '9'"),
+        (b"efficientnet", b"efficientnot", "checksum differs"),
     ):
-        (folder / "model.json").write_text(json.dumps(json.loads(text) | change))
+        assert old in data
+        path.write_bytes(data.replace(old, new))
         fails(run(*similar), reason)
-    (folder / "model.json").write_text(text)
+    path.write_bytes(data)
     other = tagkin.load(folder)
     other.fingerprint_ = "0" * 64
     tagkin.save(other, folder, overwrite=True)

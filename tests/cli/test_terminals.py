@@ -297,7 +297,7 @@ def test_a_reader_that_has_gone_is_no_error(world, odd, tmp_path, monkeypatch, a
             code = ended(patch, closed, err, *args)
         assert code == 0, name
         assert b"Error" not in err.buffer.getvalue(), name
-    assert (tmp_path / "own.model" / "model.json").is_file()
+    assert (tmp_path / "own.model" / "model.safetensors").is_file()
 
 
 def test_words_that_nobody_reads_stop_nothing(world, odd, tmp_path, monkeypatch):

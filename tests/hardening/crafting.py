@@ -6,22 +6,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors.numpy
 
-Document = dict[str, Any]
+Settings = dict[str, Any]
 
 
-def content_sha256(document: Document) -> str:
-    """The checksum of a model's document, by what the format says."""
-    signed = document.get("content")
-    if document["format_version"] != 1:
-        signed = {name: document.get(name) for name in ("content", "files")}
-    text = json.dumps(signed, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+def header_of(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header of a safetensors file, and the rest."""
+    size = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + size]), data[8 + size :]
+
+
+def sha256_of(arrays: dict[str, np.ndarray]) -> str:
+    """The checksum of a model's arrays, by what the format says."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(repr((name, array.dtype.str, array.shape)).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 class Crafted:
-    """The files of a saved model, to be changed and written again.
+    """The file of a saved model, to be changed and written again.
 
     Parameters
     ----------
@@ -30,43 +37,37 @@ class Crafted:
     """
 
     def __init__(self, folder: Path):
-        self.document: Document = json.loads((folder / "model.json").read_text())
-        self.files: dict[str, bytes] = {
-            kind: (folder / file["name"]).read_bytes()
-            for kind, file in self.document["files"].items()
-        }
+        data = (folder / "model.safetensors").read_bytes()
+        self.about: dict[str, str] = header_of(data)[0]["__metadata__"]
+        self.arrays: dict[str, Any] = safetensors.numpy.load(data)
+        self.settings: Settings = json.loads(self.arrays.pop("settings").tobytes())
+        self.change: Callable[[bytes], bytes] | None = None
+        """What happens to the bytes of the whole file."""
 
-    def arrays(self, kind: str = "arrays") -> dict[str, Any]:
-        """The arrays of one file, by name."""
-        return safetensors.numpy.load(self.files[kind])
-
-    def with_arrays(self, kind: str, arrays: dict[str, Any]) -> None:
-        """Put other arrays into one file."""
-        self.files[kind] = safetensors.numpy.save(arrays)
+    def data(self) -> bytes:
+        """The file, with its checksum."""
+        text = json.dumps(self.settings).encode()
+        arrays = {**self.arrays, "settings": np.frombuffer(text, np.uint8)}
+        about = {**self.about, "sha256": sha256_of(arrays)}
+        data = safetensors.numpy.save(arrays, about)
+        return data if self.change is None else self.change(data)
 
     def write(self, folder: Path) -> Path:
         """The model, in a folder of its own or in place of the one that is there."""
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
             old.unlink()
-        for kind, data in self.files.items():
-            digest = hashlib.sha256(data).hexdigest()
-            name = f"{kind}-{digest[:16]}.safetensors"
-            (folder / name).write_bytes(data)
-            if isinstance(self.document.get("files"), dict) and kind in self.document["files"]:
-                self.document["files"][kind] = {"name": name, "size": len(data), "sha256": digest}
-        return self.write_document(folder)
-
-    def write_document(self, folder: Path) -> Path:
-        """The document alone, with its checksum."""
-        if isinstance(self.document, dict) and "format_version" in self.document:
-            self.document["content_sha256"] = content_sha256(self.document)
-        (folder / "model.json").write_text(json.dumps(self.document))
+        (folder / "model.safetensors").write_bytes(self.data())
         return folder
 
 
-def rewrite(folder: Path, change: Callable[[Document], Any]) -> None:
-    """Edit a model's document and mend its checksum, as someone with bad intent would."""
+def settings_of(folder: Path) -> Settings:
+    """The settings of a saved model, as JSON."""
+    return Crafted(folder).settings
+
+
+def rewrite(folder: Path, change: Callable[[Settings], Any]) -> None:
+    """Edit a model's settings and mend its checksum, as someone with bad intent would."""
     crafted = Crafted(folder)
-    change(crafted.document)
-    crafted.write_document(folder)
+    change(crafted.settings)
+    crafted.write(folder)

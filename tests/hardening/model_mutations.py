@@ -5,11 +5,12 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tests.hardening.crafting import Crafted
+from tests.hardening.crafting import Crafted, header_of
 
 # --- arrays ------------------------------------------------------------------------------
 
@@ -52,20 +53,18 @@ def _with(a: np.ndarray, number: float) -> np.ndarray:
     return changed
 
 
-def changed_array(original: Crafted, kind: str, name: str, change: str) -> Crafted:
+def changed_array(original: Crafted, name: str, change: str) -> Crafted:
     """A copy of a model with one array changed in one of these ways."""
     crafted = copy.deepcopy(original)
-    arrays = crafted.arrays(kind)
-    changed = ARRAY_CHANGES[change](arrays[name])
+    changed = ARRAY_CHANGES[change](crafted.arrays[name])
     if changed is None:
-        del arrays[name]
+        del crafted.arrays[name]
     else:
-        arrays[name] = np.ascontiguousarray(changed)
-    crafted.with_arrays(kind, arrays)
+        crafted.arrays[name] = np.ascontiguousarray(changed)
     return crafted
 
 
-# --- the document ------------------------------------------------------------------------
+# --- the settings ------------------------------------------------------------------------
 
 VALUES: tuple[Any, ...] = (
     None,
@@ -84,14 +83,15 @@ VALUES: tuple[Any, ...] = (
     [[]],
     {},
     {"$array": "model"},
-    {"$record": "kernels.Linear", "state": {}},
-    {"$pipeline": []},
-    {"$csr": {}, "shape": [10**9, 10**9]},
+    {"$record": "kernels.Linear"},
+    {"$texts": "text"},
+    {"$table": []},
+    {"$csr": [], "shape": [10**9, 10**9]},
 )
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where values stand in a document; of long lists and tables the first few."""
+    """Where values stand in the settings; of long lists and tables the first few."""
     yield path
     if isinstance(value, dict):
         for key in list(value)[:40]:
@@ -101,10 +101,10 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(value[i], (*path, i))
 
 
-def changed_document(crafted: Crafted, path: tuple[Any, ...], change: Callable[[Any, Any], None]):
+def changed_settings(crafted: Crafted, path: tuple[Any, ...], change: Callable[[Any, Any], None]):
     """Apply a change to what holds the value at a path, and to its key there."""
-    holder: Any = {"document": crafted.document}
-    *above, last = "document", *path
+    holder: Any = {"settings": crafted.settings}
+    *above, last = "settings", *path
     for key in above:
         holder = holder[key]
     change(holder, last)
@@ -139,11 +139,6 @@ def deep(holder: Any, key: Any) -> None:
 # --- bytes -------------------------------------------------------------------------------
 
 
-def header_of(data: bytes) -> tuple[dict[str, Any], bytes]:
-    size = int.from_bytes(data[:8], "little")
-    return json.loads(data[8 : 8 + size]), data[8 + size :]
-
-
 def with_header(header: Any, rest: bytes) -> bytes:
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + rest
@@ -152,8 +147,8 @@ def with_header(header: Any, rest: bytes) -> bytes:
 def _in_first(change: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], bytes]:
     def changed(data: bytes) -> bytes:
         header, rest = header_of(data)
-        if header:
-            change(header[max(header, key=lambda name: math.prod(header[name]["shape"]))])
+        arrays = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        change(header[max(arrays, key=lambda name: math.prod(arrays[name]["shape"]))])
         return with_header(header, rest)
 
     return changed
@@ -195,30 +190,35 @@ def mutated(original: Crafted, rng: random.Random) -> tuple[Crafted, str]:
     """A model with one or two things wrong, and what."""
     crafted, changes = copy.deepcopy(original), []
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        kind = rng.choice(sorted(crafted.files))
         way = rng.random()
         try:
             if way < 0.5:
-                name = rng.choice(sorted(crafted.arrays(kind)))
+                name = rng.choice(sorted(crafted.arrays))
                 change = rng.choice(sorted(ARRAY_CHANGES))
-                crafted = changed_array(crafted, kind, name, change)
+                crafted = changed_array(crafted, name, change)
                 changes.append(f"{name}: {change}")
             elif way < 0.55:
                 change = rng.choice(sorted(BYTE_CHANGES))
-                crafted.files[kind] = BYTE_CHANGES[change](crafted.files[kind])
-                changes.append(f"{kind}: {change}")
+                crafted.change = BYTE_CHANGES[change]
+                changes.append(change)
             elif way < 0.65:
-                data = bytearray(crafted.files[kind])
-                for _ in range(rng.choice((1, 8, 64))):
-                    data[rng.randrange(len(data))] = rng.randrange(256)
-                crafted.files[kind] = bytes(data)
-                changes.append(f"{kind}: bytes at random")
+                places_of_bytes = [(rng.random(), rng.randrange(256)) for _ in range(8)]
+                crafted.change = partial(_with_bytes, changes=places_of_bytes)
+                changes.append("bytes at random")
             else:
-                path = rng.choice([p for p in places(crafted.document["content"]) if p])
+                path = rng.choice([p for p in places(crafted.settings) if p])
                 edit = rng.choice((put(rng.choice(VALUES)), remove, rename, deep))
-                changed_document(crafted, ("content", *path), edit)
+                changed_settings(crafted, path, edit)
                 changes.append(f"{path}: {edit.__qualname__}")
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             # a change before has taken away what this one would change, or nested it deeply
             continue
     return crafted, "; ".join(changes)
+
+
+def _with_bytes(data: bytes, changes: list[tuple[float, int]]) -> bytes:
+    """The data with other bytes at places from 0 to 1."""
+    changed = bytearray(data)
+    for place, byte in changes:
+        changed[int(place * len(changed))] = byte
+    return bytes(changed)

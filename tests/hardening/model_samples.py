@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from tagkin import (
     Annotator,
@@ -89,9 +87,6 @@ _MAKERS = {
     "landmark-map": lambda: LandmarkMap(n_landmarks=10).fit(X),
     "linear": lambda: LinearSVM().fit(X, Y),
     "named": _with_names,
-    "pipeline": lambda: make_pipeline(
-        StandardScaler(), SemanticSpace(n_landmarks=9), NeighborVoting(9)
-    ).fit(X, Y),
     "readout": lambda: LogisticReadout().fit(X, Y),
     "ridge": lambda: RidgeTransfer().fit(X, Y),
     "space": lambda: SemanticSpace().fit(X, Y),
@@ -114,7 +109,7 @@ KINDS = sorted(_MAKERS)
 
 @functools.cache
 def saved(kind: str) -> Crafted:
-    """The files of a model of a kind; `Crafted` is copied before it is changed."""
+    """The file of a model of a kind; `Crafted` is copied before it is changed."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Crafted(save(_MAKERS[kind](), Path(folder) / "model"))

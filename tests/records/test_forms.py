@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-import threading
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.errors import DamagedModel, InvalidInput
-from tagkin.records.forms import LEFT_OUT, Axes, Later, check_record, form_of, take
+from tagkin.errors import InvalidInput
+from tagkin.records.forms import LEFT_OUT, Axes, check_record, form_of, take
 from tagkin.records.rules import (
     Columns,
     FileNames,
@@ -56,7 +53,6 @@ class Estimator:
     coef_: Annotated[np.ndarray, Floats("D")]
     seen_: Annotated[int, Whole().or_absent()]
     cached_: Annotated[dict[str, int], LEFT_OUT]
-    _later: Annotated[Later[np.ndarray], Floats("D")]
 
     def __init__(self, n_neighbors: int = 5, space: Any = None):
         self.n_neighbors, self.space = n_neighbors, space
@@ -94,7 +90,7 @@ def test_what_a_record_cannot_hold_is_refused(changes, message):
     ("rule", "good", "bad"),
     [
         (Number(above=0), 0.1, 0.0),
-        (Number(nan=True), float("nan"), float("inf")),
+        (Number(), 0.1, float("nan")),
         (Whole(1, 9), 9, 9.0),
         (Whole(), 0, True),
         (Text("[a-z]+"), "abc", "a1"),
@@ -123,7 +119,7 @@ def test_rules(rule, good, bad):
 def test_an_estimator_stores_its_parameters_and_what_it_declares():
     form = form_of(Estimator)
     assert list(form.parameters) == ["n_neighbors", "space"]
-    assert set(form.learned) == {"coef_", "seen_", "_later"}
+    assert set(form.learned) == {"coef_", "seen_"}
     assert form.left_out == {"cached_"}
 
 
@@ -131,30 +127,6 @@ def test_what_was_not_learned_is_not_asked_for():
     check_record(Estimator(), Sizes(), "model", fitted=False)
     with pytest.raises(Refused, match=r"model lacks coef_"):
         check_record(Estimator(), Sizes(), "model")
-
-
-def test_what_is_read_later_is_checked_then():
-    estimator = Estimator()
-    estimator.coef_, estimator._later = np.ones(3), Later(lambda: np.ones(2))
-    check_record(estimator, Sizes(), "model")
-    with pytest.raises(DamagedModel, match=r"_later has 2 entries where model.coef_ has 3"):
-        estimator._later.get()
-
-
-def test_a_value_is_read_once_and_copied_with_all_of_it():
-    reads: list[int] = []
-
-    def read() -> list[int]:
-        reads.append(1)
-        return [3]
-
-    later = Later(read)
-    later.then(lambda value: [*value, 4])
-    assert not reads
-    assert [pickle.loads(pickle.dumps(later)).get(), copy.deepcopy(later).get()] == [[3, 4]] * 2
-    later.then(lambda value: [*value, 5])
-    assert later.get() == [3, 4, 5]
-    assert len(reads) == 1
 
 
 def test_positions_of_an_axis_are_taken_from_all_arrays_that_have_it():
@@ -169,22 +141,3 @@ def test_positions_of_an_axis_are_taken_from_all_arrays_that_have_it():
     assert taken.slopes.tolist() == [2, 0]
     assert taken.scores.tolist() == [[2, 0], [5, 3]]
     assert taken.joint.tolist() == cuts.slopes.tolist() == [0, 1, 2]
-
-
-def test_threads_that_ask_at_the_same_time_get_the_same():
-    begin, reads = threading.Event(), []
-
-    def read() -> object:
-        begin.wait()
-        reads.append(object())
-        return reads[-1]
-
-    later = Later(read)
-    got: list[object] = []
-    threads = [threading.Thread(target=lambda: got.append(later.get())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    begin.set()
-    for thread in threads:
-        thread.join()
-    assert got == reads * 4

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace, load, save
-from tagkin.errors import DamagedModel, StorageError
+from tagkin.errors import StorageError
 from tagkin.filesystem import folder_lock
 from tagkin.storage import folders
 from tests.conftest import make_collection
@@ -27,17 +27,17 @@ def models():
 
 
 def whole(folder):
-    """Which of the two models a folder holds, all of whose files are as they were saved."""
+    """Which of the two models a folder holds, all of which is as it was saved."""
     loaded = load(folder)
-    assert loaded.moments_.count == 150  # what is kept apart is there as well
+    assert loaded.moments_.count == 150
     return loaded.regularization
 
 
 def names_in(folder):
-    return sorted(path.name.split("-")[0] for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir())
 
 
-WHOLE = ["README.md", "apart", "arrays", "model.json"]
+WHOLE = ["README.md", "model.safetensors"]
 
 
 @needs_fork
@@ -78,7 +78,7 @@ def test_a_kill_of_the_first_save_leaves_nothing_in_the_way(stride, models, tmp_
 
 def kill_first_save(model, folder, stride):
     def check(step):
-        if (folder / "model.json").exists():
+        if (folder / "model.safetensors").exists():
             assert whole(folder) == 0.5
             save(model, folder, overwrite=True)
         else:
@@ -100,7 +100,7 @@ def kill_first_save(model, folder, stride):
 @needs_fork
 @pytest.mark.parametrize("stride", [5, 1])
 def test_adding_images_and_saving_survives_kills(stride, tmp_path, lean):
-    """Load, partial_fit, save: the way of `tagkin accept`. What was not changed is not written."""
+    """Load, partial_fit, save: the way of `tagkin accept`."""
     assert lean(kill_adding, tmp_path / "model", stride) > 20 // stride
     assert load(tmp_path / "model").method_.labels.shape[0] == 60
 
@@ -184,7 +184,7 @@ def test_racing_saves_and_loads(tmp_path):
                 if ended:
                     running.remove(child)
                     assert os.waitstatus_to_exitcode(status) == 0
-            if (folder / "model.json").exists():
+            if (folder / "model.safetensors").exists():
                 loaded = load(folder)
                 # the numbers are those of the settings
                 assert loaded.moments_.count == 60
@@ -196,24 +196,6 @@ def test_racing_saves_and_loads(tmp_path):
     assert n_read >= N_READS
     assert names_in(folder) == WHOLE
     assert os.listdir(folder.parent) == ["model"]
-
-
-def test_a_model_that_was_replaced_and_put_back_is_read(models, tmp_path, monkeypatch):
-    folder = save(models[0], tmp_path / "model")
-    (arrays,) = folder.glob("arrays-*.safetensors")
-    read_document, n_read = folders.read_document, 0
-
-    def read_and_put_back(path):
-        nonlocal n_read
-        n_read += 1
-        if n_read == 2:
-            (tmp_path / "elsewhere").rename(arrays)
-        return read_document(path)
-
-    arrays.rename(tmp_path / "elsewhere")
-    monkeypatch.setattr(folders, "read_document", read_and_put_back)
-    assert whole(folder) == 0.5
-    assert n_read == 2
 
 
 def test_one_who_waits_too_long_is_told(models, tmp_path, monkeypatch):
@@ -232,7 +214,7 @@ def test_one_who_waits_too_long_is_told(models, tmp_path, monkeypatch):
 def test_without_locks_what_others_may_be_writing_is_left_alone(models, tmp_path, monkeypatch):
     """On file systems that know no locks, a scratch file may be that of a save that goes on."""
     folder = save(models[0], tmp_path / "model")
-    scratch = folder / ".model.json-0123456789abcdef"
+    scratch = folder / ".model.safetensors-0123456789abcdef"
     scratch.write_text("of another process")
     monkeypatch.setattr(sys.modules["tagkin.filesystem"], "try_lock", lambda file: None)
     save(models[1], folder, overwrite=True)
@@ -241,26 +223,3 @@ def test_without_locks_what_others_may_be_writing_is_left_alone(models, tmp_path
     monkeypatch.undo()
     save(models[0], folder, overwrite=True)
     assert names_in(folder) == WHOLE
-
-
-def test_a_model_that_was_replaced_goes_on(models, tmp_path):
-    """What a loaded model has not read yet is still its own."""
-    folder = save(models[0], tmp_path / "model")
-    before = load(folder)
-    save(models[1], folder, overwrite=True)
-    assert before.regularization == 0.5
-    np.testing.assert_array_equal(before.moments_.shift, models[0].moments_.shift)
-
-
-def test_the_same_numbers_are_not_written_again(models, tmp_path):
-    folder = save(models[0], tmp_path / "model")
-    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")}
-    save(models[0], folder, overwrite=True)
-    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("*.safetensors")} == before
-    # unless they are not what they should be
-    (path,) = folder.glob("arrays-*")
-    path.write_bytes(path.read_bytes()[:-1] + b"!")
-    with pytest.raises(DamagedModel, match="checksum"):
-        load(folder)
-    save(models[0], folder, overwrite=True)
-    assert whole(folder) == 0.5

@@ -60,7 +60,7 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
     """
     _check_request(n, kind)
     check_integer("n_kin", n_kin, 0)
-    doubts = _Doubts.of(model.held_out.get(), model.method.labels, model.errors)
+    doubts = _Doubts.of(model.held_out, model.method.labels, model.errors)
     rejected = np.asarray(model.rejected[doubts.images, doubts.labels]).ravel() > 0
     doubts = doubts.take(doubts.present | ~rejected).most_likely(n, kind)
     missing = np.where(doubts.present, -1, doubts.labels)

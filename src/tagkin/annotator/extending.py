@@ -28,7 +28,6 @@ from tagkin.calibration import Calibration
 from tagkin.calibration.calibration import FARTHEST
 from tagkin.calibration.mixture import share_logits
 from tagkin.errors import InvalidInput
-from tagkin.records.forms import Later
 from tagkin.tag_meanings import NamePrior, NameTable
 
 __all__ = ["AddedImages", "extend", "remove_labels", "typical_scores"]
@@ -70,7 +69,7 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
         raise InvalidInput(
             "New tags on images that are known already need a new fit: run fit again."
         )
-    held_out, rejected_before = model.held_out.get().copy(), model.rejected.copy()
+    held_out, rejected_before = model.held_out.copy(), model.rejected.copy()
     held_out.resize(shape)
     rejected_before.resize(n_before, shape[1])
     if rejected is None:
@@ -93,7 +92,7 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
     extended = replace(
         model,
         method=method,
-        held_out=Later.known(held_out),
+        held_out=held_out,
         rejected=rejections,
         groups=np.append(model.groups, model.groups.max() + 1 + np.arange(len(new))),
         names=_extend_table(model, labels, prior),

@@ -120,7 +120,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     @property
     def held_out_(self) -> scipy.sparse.csr_array:
         """Probabilities that labels belong, by models that had not seen the image."""
-        return self.model_.held_out.get()
+        return self.model_.held_out
 
     @property
     def classes_(self) -> np.ndarray:

@@ -33,7 +33,6 @@ from tagkin.arrays import row_blocks
 from tagkin.arrays.labels import count_known
 from tagkin.calibration import UnannotatedLabels, fit_unannotated_labels
 from tagkin.progress import Counted, Progress, silent
-from tagkin.records.forms import Later
 
 __all__ = ["add_incomplete", "known_logits"]
 
@@ -69,7 +68,7 @@ def add_incomplete(
     everything = _fit_like(model, problem, recipe, np.arange(n), expected)
     added = replace(
         everything,
-        held_out=Later.known(spread_rows(model.held_out.get(), rows, n)),
+        held_out=spread_rows(model.held_out, rows, n),
         rejected=problem.labels.rejected,
         groups=np.arange(n) if problem.groups is None else problem.groups,
         tags=None if source is None else source.tags,
@@ -87,7 +86,7 @@ def add_incomplete(
     added = replace(added, calibrator=calibrator, unannotated=unannotated)
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
     unknown.data = scores[others][unknown.nonzero()]
-    return replace(added, unknown_scores=Later.known(spread_rows(unknown, others, n)))
+    return replace(added, unknown_scores=spread_rows(unknown, others, n))
 
 
 def _score_fold(

@@ -28,7 +28,6 @@ from tagkin.calibration import (
 from tagkin.calibration.calibration import apply_link
 from tagkin.calibration.mixture import MOST_SCORES, share_logits
 from tagkin.progress import Counted, Progress, silent
-from tagkin.records.forms import Later
 from tagkin.space import IndicatorView
 
 __all__ = ["learn"]
@@ -88,7 +87,7 @@ def learn(
             method.model_,
             calibrated.calibration,
             errors,
-            Later.known(judged),
+            judged,
             images.labels.rejected,
             np.arange(len(X)) if groups is None else groups,
             held_out.names,
@@ -189,14 +188,14 @@ def expand(model: Model, problem: Problem, part: Part) -> Model:
         centers = typical_scores(model, problem.X, problem.Y, problem.prior)
         levels = share_logits(problem.Y) + frequency_levels(count_images(problem.Y), n)
         calibrator = calibrator.spread(columns, centers, levels)
-    scored = model.held_out.get()
+    scored = model.held_out
     entries = scored.data, columns[scored.indices], scored.indptr
     wide = scipy.sparse.csr_array(entries, shape=(len(part.rows), n_labels))
     return replace(
         model,
         calibrator=calibrator,
         errors=model.errors.spread(columns, n_labels),
-        held_out=Later.known(spread_rows(wide, part.rows, n)),
+        held_out=spread_rows(wide, part.rows, n),
     )
 
 

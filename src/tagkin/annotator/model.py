@@ -15,7 +15,7 @@ from tagkin.calibration import Calibration, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 from tagkin.neighbors import Neighbors
-from tagkin.records.forms import Axes, Later, storable
+from tagkin.records.forms import Axes, storable
 from tagkin.records.rules import Indices, Sparse, TextLists, Texts
 from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior, NameTable
@@ -44,9 +44,9 @@ class Model:
     calibrator: Calibration
     errors: Annotated[LabelErrors, Axes(D="judged")]
     """How often labels are wrong, and how often missing; not of labels added later."""
-    held_out: Annotated[Later[scipy.sparse.csr_array], Sparse("N", "D", high=1, within="judged")]
+    held_out: Annotated[scipy.sparse.csr_array, Sparse("N", "D", high=1, within="judged")]
     """Probability (N×D) that the labels of an image belong there, and the most probable of its
-    absent labels, by models that had not seen the image. It is read at first use."""
+    absent labels, by models that had not seen the image."""
     rejected: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
     """Rejected labels, shape (N, D)."""
     groups: Annotated[np.ndarray, Indices("N")]
@@ -62,7 +62,7 @@ class Model:
     tags: Annotated[list[list[str]] | None, TextLists("N")] = None
     """The N lists of tags, if the labels were such lists."""
     unknown_scores: Annotated[
-        Later[scipy.sparse.csr_array] | None, Sparse("scored", "first", low=-1e30)
+        scipy.sparse.csr_array | None, Sparse("scored", "first", low=-1e30)
     ] = None
     """Scores of the likely unknown labels of incomplete images, by models that had not seen the
     image. It has no rows and columns for images and labels added later."""
@@ -97,7 +97,7 @@ class Model:
         """
         if self.unknown_scores is None:
             return scores
-        stored, scores = self.unknown_scores.get(), scores.copy()
+        stored, scores = self.unknown_scores, scores.copy()
         n_stored, n_labels = stored.shape[0], min(stored.shape[1], scores.shape[1])
         inside = (known >= 0) & (known < n_stored)
         rows = np.flatnonzero(inside & ~self.complete[np.where(inside, known, 0)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -28,6 +27,7 @@ from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_records import tag_number
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.progress import Progress, silent
+from tagkin.storage import read_checksum
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +146,7 @@ class CollectionModel(Part):
             raise StorageError(f"{self.folder} is not a model of photographs: train again.")
         annotator.cache = cache
         annotator.paths_.adopt_folder(self._db.root, cache)  # not the copy that trained it last
-        return annotator, _fingerprint_of(self.folder)
+        return annotator, read_checksum(self.folder)
 
     def reader(self) -> PhotographReader:
         """Return the reader of photographs with the backbone of the model, or the default one."""
@@ -233,7 +233,7 @@ class CollectionModel(Part):
             annotator.cache = True  # each command decides whether to keep features
             annotator.save(folder, overwrite=True)
             folder.chmod(0o700)  # it names photographs and tags, as the catalogue does
-            run.model = _fingerprint_of(folder)
+            run.model = read_checksum(folder)
             self._store_quality(_measure_quality(annotator))
             contents_of = contents_by_path(self._db, annotator)
             run.outcome |= {
@@ -381,16 +381,11 @@ def fit_pays(n_new: int, n_known: float) -> bool:
     return n_new >= max(200, min(600, n_known * 2 / 3), n_known / 5)
 
 
-def _fingerprint_of(folder: Path) -> str:
-    """Return the SHA-256, in hexadecimal, of a model's arrays and settings."""
-    return hashlib.sha256((folder / "model.json").read_bytes()).hexdigest()
-
-
 def _measure_quality(annotator: Annotator) -> dict[str, float]:
     """Return the average precision of each tag on photographs that the training held out."""
     from tagkin.evaluation import average_precision
 
-    held_out = annotator.model_.held_out.get().tocsc()
+    held_out = annotator.model_.held_out.tocsc()
     labels = annotator.method_.labels.tocsc()[: held_out.shape[0]]
     names = annotator.vocabulary_.names_
     quality: dict[str, float] = {}

@@ -24,12 +24,10 @@ import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
-from threading import RLock
 from typing import (
     Annotated,
     Any,
     ClassVar,
-    Generic,
     Protocol,
     TypeVar,
     Union,
@@ -40,7 +38,7 @@ from typing import (
 
 import numpy as np
 
-from tagkin.errors import DamagedModel, InvalidInput
+from tagkin.errors import InvalidInput
 from tagkin.records.rules import (
     Either,
     Flag,
@@ -61,7 +59,6 @@ __all__ = [
     "LEFT_OUT",
     "Axes",
     "Form",
-    "Later",
     "check_record",
     "find_storable",
     "form_of",
@@ -114,41 +111,6 @@ def _name_of(cls: type) -> str:
     package, _, rest = cls.__module__.partition(".")
     room = rest.partition(".")[0] if package == "tagkin" else package
     return f"{room}.{cls.__name__}"
-
-
-class Later(Generic[T]):
-    """A value that is read at its first use, by a function without arguments."""
-
-    def __init__(self, read: Callable[[], T]):
-        self._read: Callable[[], T] | None = read
-        self._value: T
-        self._lock = RLock()  # other threads wait for the first read
-
-    @classmethod
-    def known(cls, value: T) -> Later[T]:
-        """Return a `Later` of a known value."""
-        later = cls(lambda: value)
-        later.get()
-        return later
-
-    def get(self) -> T:
-        """Return the value; the first call reads it."""
-        with self._lock:
-            if self._read is not None:
-                self._value, self._read = self._read(), None
-            return self._value
-
-    def then(self, function: Callable[[T], T]) -> None:
-        """Replace the value by a function of it, now or when it is read."""
-        with self._lock:
-            read = self._read
-            if read is None:
-                self._value = function(self._value)
-            else:
-                self._read = lambda: function(read())
-
-    def __reduce__(self) -> tuple[Callable[[T], Later[T]], tuple[T]]:
-        return Later.known, (self.get(),)
 
 
 @dataclass(frozen=True)
@@ -255,20 +217,14 @@ def _marks(hint: object) -> tuple[object, ...]:
 def _rule_of(hint: object) -> Rule:
     """Return the rule that an annotation names, or that follows from its type."""
     marks = _marks(hint)
-    if marks:
-        kind = get_args(hint)[0]
-        options = _options(kind)
-        rules = [mark for mark in marks if isinstance(mark, Rule)]
-        rule = rules[0] if rules else _rule_of(kind)
-        for mark in marks:
-            rule = _Renamed(rule, mark.names) if isinstance(mark, Axes) else rule
-        if any(get_origin(option) is Later for option in options):
-            rule = _Apart(rule)
-        return rule.or_none() if type(None) in options else rule
-    options = _options(hint)
-    others = [option for option in options if option is not type(None)]
-    rule = _rule_of_type(others[0]) if len(others) == 1 else Either(*map(_rule_of, others))
-    return rule.or_none() if len(others) < len(options) else rule
+    allowed = _options(get_args(hint)[0] if marks else hint)
+    kinds = [kind for kind in allowed if kind is not type(None)]
+    rule = next((mark for mark in marks if isinstance(mark, Rule)), None)
+    if rule is None:
+        names = next((mark.names for mark in marks if isinstance(mark, Axes)), None)
+        rules = [_rule_of_type(kind, names) for kind in kinds]
+        rule = rules[0] if len(rules) == 1 else Either(*rules)
+    return rule.or_none() if len(kinds) < len(allowed) else rule
 
 
 _PLAIN: dict[object, Callable[[], Rule]] = {
@@ -279,18 +235,16 @@ _PLAIN: dict[object, Callable[[], Rule]] = {
 }
 
 
-def _rule_of_type(kind: object) -> Rule:
+def _rule_of_type(kind: object, names: Mapping[str, str] | None = None) -> Rule:
     origin, args = get_origin(kind), get_args(kind)
     if kind in _PLAIN:
         return _PLAIN[kind]()
-    if origin is Later:
-        return _Apart(_rule_of(args[0]))
     if origin in (list, Sequence):
         return Texts() if args == (str,) else ListOf(_rule_of(args[0]))
     if origin in (dict, Mapping):
         return Table(_rule_of(args[1]))
     if isinstance(kind, type):
-        return _Part(kind)
+        return _Part(kind, names or {})
     raise TypeError(f"No rule follows from the annotation {kind}: name one, Annotated[…, rule].")
 
 
@@ -307,46 +261,16 @@ def _options(hint: object) -> tuple[object, ...]:
 
 
 class _Part(Rule):
-    """A record of a class or of a subclass."""
+    """A record of a class or of a subclass, whose axes may have other names outside."""
 
-    def __init__(self, cls: type):
-        self._class = cls
+    def __init__(self, cls: type, names: Mapping[str, str]):
+        self._class, self._names = cls, names
 
     def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, self._class):
             name = type(value).__name__
             raise Refused(where, f"is a {name}, not a {self._class.__name__}")
-        check_record(value, sizes, where)
-
-
-class _Renamed(Rule):
-    """A part whose axes have other names outside."""
-
-    def __init__(self, rule: Rule, names: Mapping[str, str]):
-        self._rule, self._names = rule, names
-
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
-        self._rule.check(value, sizes.rename(self._names), where)
-
-
-class _Apart(Rule):
-    """A value in its own file, checked when it is read."""
-
-    def __init__(self, rule: Rule):
-        self._rule = rule
-
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
-        if not isinstance(value, Later):
-            raise Refused(where, f"is a {type(value).__name__}, not apart")
-
-        def check(inner: T) -> T:
-            try:
-                self._rule.check(inner, sizes, where)
-            except Refused as refusal:
-                raise DamagedModel(f"{refusal}. The model is damaged; save it again.") from refusal
-            return inner
-
-        value.then(check)
+        check_record(value, sizes.rename(self._names), where)
 
 
 class _Passed(Rule):

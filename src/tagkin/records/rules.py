@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Self, TypeGuard
+from typing import Any, Self
 
 import numpy as np
 
@@ -128,13 +128,10 @@ class Number(Rule):
     low: float = -_LARGEST
     high: float = _LARGEST
     above: float = -math.inf
-    nan: bool = False
 
     def _check(self, value: object, sizes: Sizes, where: str) -> None:
-        if not _is_number(value):
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise Refused(where, f"is {describe_value(value)}, not a number")
-        if self.nan and math.isnan(value):
-            return
         if value <= self.above:
             raise Refused(where, f"is {describe_value(value)}, not above {self.above:.6g}")
         if not self.low <= value <= self.high:
@@ -142,17 +139,16 @@ class Number(Rule):
 
 
 @dataclass(eq=False)
-class Whole(Rule):
+class Whole(Number):
     """A whole number."""
 
-    low: int = 0
-    high: int = _MOST
+    low: float = 0
+    high: float = _MOST
 
     def _check(self, value: object, sizes: Sizes, where: str) -> None:
-        if not _is_whole(value):
+        if type(value) is not int:
             raise Refused(where, f"is {describe_value(value)}, not a whole number")
-        if not self.low <= value <= self.high:
-            raise Refused(where, f"is {describe_value(value)}, {_between(self.low, self.high)}")
+        super()._check(value, sizes, where)
 
 
 @dataclass(eq=False)
@@ -163,8 +159,8 @@ class Size(Rule):
 
     def _check(self, value: object, sizes: Sizes, where: str) -> None:
         Whole().check(value, sizes, where)
-        if _is_whole(value):
-            sizes.note(self.axis, value, where)
+        assert isinstance(value, int)
+        sizes.note(self.axis, value, where)
 
 
 class Flag(Rule):
@@ -442,14 +438,6 @@ class Either(Rule):
             else:
                 return
         raise refusals[-1]
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return type(value) in (int, float)
-
-
-def _is_whole(value: object) -> TypeGuard[int]:
-    return type(value) is int
 
 
 def _check_texts(value: object, where: str) -> list[str]:

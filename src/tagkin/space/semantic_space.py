@@ -23,7 +23,7 @@ from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
 from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
-from tagkin.records.forms import Later, storable
+from tagkin.records.forms import storable
 from tagkin.records.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.space.landmark_map import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
@@ -146,7 +146,7 @@ class SemanticSpace(
     landmarks_: Landmarks
     n_images_: Annotated[int, Whole()]
     # None after an exact fit, until images are added or forgotten
-    _moments: Later[Moments] | None
+    _moments: Moments | None
     # text features of an exact fit, until there are sums
     _exact_text: Annotated[
         LabelMatrix | None, Either(Sparse("r", "q", low=-1e30), Floats("r", "q")).or_none()
@@ -347,7 +347,7 @@ class SemanticSpace(
         validate_data(self, X, skip_check_array=True, reset=True)
         self.text_view_, self.landmarks_, self._label_names = view, landmarks, label_names(y)
         self.n_images_ = landmarks.points.shape[0] if moments is None else moments.count
-        self._moments = None if moments is None else Later.known(moments)
+        self._moments = moments
         self._exact_text, self._solution = None, None
 
     def _sum_images(self, X: Array, Y: Array, weights: np.ndarray | None) -> Moments:
@@ -368,8 +368,8 @@ class SemanticSpace(
             points = as_block(self.landmarks_.points, double=True)
             shift = self.solution().kernel_mean
             moments = Moments.of(points, self._exact_text, self.landmarks_, shift)
-            self._moments, self._exact_text = Later.known(moments), None
-        return self._moments.get()
+            self._moments, self._exact_text = moments, None
+        return self._moments
 
     # --- solving -------------------------------------------------------------------------
 

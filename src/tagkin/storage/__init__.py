@@ -1,4 +1,4 @@
-"""A model is a folder: arrays as safetensors, everything else as JSON, and a card to read."""
+"""A model is a folder: a file of arrays and settings, and a card to read."""
 
 from typing import TYPE_CHECKING
 
@@ -8,8 +8,10 @@ if TYPE_CHECKING:
     from tagkin.storage.folders import check_folder as check_folder
     from tagkin.storage.folders import load as load
     from tagkin.storage.folders import save as save
+    from tagkin.storage.model_file import read_checksum as read_checksum
 
-__all__ = ["check_folder", "load", "save"]
+__all__ = ["check_folder", "load", "read_checksum", "save"]
 
 # Imported at first use: `import tagkin` loads no NumPy.
-__getattr__ = lazy_names(__name__, dict.fromkeys(("check_folder", "load", "save"), "folders"))
+_HOMES = dict.fromkeys(("check_folder", "load", "save"), "folders")
+__getattr__ = lazy_names(__name__, _HOMES | {"read_checksum": "model_file"})
