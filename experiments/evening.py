@@ -18,8 +18,7 @@ import scipy.sparse
 from experiments.persons import marked
 from tagkin import FeatureAnnotator
 from tagkin.catalogue.collection_model import fit_pays
-from tagkin.server.answer_curve import AnswerCurve, list_bands
-from tagkin.server.asking import best_page, expect_right
+from tagkin.server.asking import AnswerCurve, best_page, expect_right, list_bands
 
 __all__ = ["Collection", "Evening", "Opened", "Refit", "Way", "open_collection", "play"]
 

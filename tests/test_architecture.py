@@ -117,7 +117,6 @@ ALLOWED = {
         "images",
         "labels",
         "machine",
-        "pages",
         "templating",
         "wording",
     },
@@ -192,7 +191,6 @@ OF_OPTIONAL_ROOM = {
         "fastapi",
         "pydantic",
         "starlette",
-        "typing_extensions",  # pydantic reads its TypedDict
         "uvicorn",
         "watchfiles",
     )

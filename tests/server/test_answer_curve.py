@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from tagkin.server.answer_curve import N_BANDS, AnswerCurve, list_bands
+from tagkin.server.asking import N_BANDS, AnswerCurve, list_bands
 
 STRENGTH, COMMON_STRENGTH, REACH = 5, 50, 0.5
 CENTERS = (np.arange(N_BANDS) + 0.5) / N_BANDS

@@ -5,8 +5,7 @@ import datetime
 import pytest
 
 from tagkin.catalogue import Catalogue
-from tagkin.server.forecast import Forecast
-from tagkin.server.order import Order
+from tagkin.server.order import Forecast, Order, Reading
 from tests.catalogue.suggested import content, offer
 
 
@@ -44,13 +43,13 @@ def paced(catalogue: Catalogue) -> Catalogue:
     ],
 )
 def test_minutes(paced: Catalogue, n_left: int, text: str) -> None:
-    assert Forecast().text(paced, n_left, Order(), 1) == text
+    assert Forecast().text(Reading(paced, Order()), n_left) == text
 
 
 def test_nothing_is_said_at_the_pace_of_a_script(paced: Catalogue) -> None:
     paced.database.execute("UPDATE runs SET started_at = '2026-01-01T12:00:00+00:00'")
-    assert Forecast().text(paced, 100, Order(), 1) == ""
+    assert Forecast().text(Reading(paced, Order()), 100) == ""
 
 
 def test_nothing_is_said_without_a_pace(catalogue: Catalogue) -> None:
-    assert Forecast().text(catalogue, 1000, Order(), 1) == ""
+    assert Forecast().text(Reading(catalogue, Order()), 1000) == ""

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from safetensors.numpy import save
 
-from tagkin.server.mapping import CollectionMap, choose_tags, map_path, most_frequent
+from tagkin.server.mapping import CollectionMap, choose_tags, lay_out, map_path, most_frequent
 
 
 def put_map(catalogue: Path, n: int = 50) -> np.ndarray:
@@ -66,3 +67,44 @@ def test_the_legend_folds_case_and_shows_the_most_frequent_spelling():
     # the rarest of the shown tags
     assert choose_tags(tags, ["beach", "sea"]) == [0, 0, 0, 0, 1, 1, -1]
     assert choose_tags([["sky", "sea"], ["sky"], []], ["sky", "sea"]) == [1, 0, -1]
+
+
+def clusters(n_each=25, d=20, seed=0):
+    rng = np.random.default_rng(seed)
+    middles = 6 * rng.standard_normal((3, d))
+    which = np.repeat(np.arange(3), n_each)
+    return middles[which] + 0.3 * rng.standard_normal((3 * n_each, d)), which
+
+
+def test_neighbours_stay_neighbours():
+    X, which = clusters()
+    positions = lay_out(X)
+    assert positions.shape == (75, 2)
+    assert (positions.min(), positions.max()) == (0, 1)
+    distance = np.linalg.norm(positions[:, None] - positions[None], axis=2)
+    np.fill_diagonal(distance, np.inf)
+    assert (which[distance.argmin(axis=1)] == which).all()
+
+
+def test_the_same_input_gives_the_same_places():
+    X, _ = clusters()
+    np.testing.assert_array_equal(lay_out(X), lay_out(X))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("d", [1, 2, 60])
+def test_few_photographs_are_placed_too(n, d):
+    positions = lay_out(np.random.default_rng(0).standard_normal((n, d)))
+    assert positions.shape == (n, 2)
+    assert np.isfinite(positions).all()
+
+
+def test_photographs_that_are_all_the_same():
+    for X in (np.ones((30, 4)), np.zeros((30, 4))):
+        np.testing.assert_array_equal(lay_out(X), np.zeros((30, 2)))
+
+
+def test_only_directions_count():
+    X, _ = clusters(n_each=1)
+    longer = X * np.array([[1.0], [2.0], [4.0]])
+    np.testing.assert_allclose(lay_out(longer), lay_out(X), atol=1e-6)

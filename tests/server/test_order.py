@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tagkin.catalogue import ACCEPTED, Catalogue, Filters
-from tagkin.server.answer_curve import AnswerCurve, list_bands
-from tagkin.server.order import Order
+from tagkin.server.asking import AnswerCurve, list_bands
+from tagkin.server.order import Order, Reading
 from tests.catalogue.suggested import content, offer
 
 from .browser import Browser
@@ -59,13 +59,13 @@ def test_answers_change_the_confidences_of_their_tag(browser: Browser, offered: 
 
 def test_a_rejected_tag_is_not_asked_next(offered: Catalogue) -> None:
     order = Order()
-    question = order.question(offered, "most-right")
+    question = Reading(offered, order).question("most-right")
     assert question is not None
     asked = question[0]
     name = offered.tags.count(asked).name
     answer(offered, name, dict.fromkeys(PATHS[:3], False))
     order.learn([(0, asked, -1)])
-    assert (order.question(offered, "most-right") or (asked,))[0] != asked
+    assert (Reading(offered, order).question("most-right") or (asked,))[0] != asked
 
 
 def test_answers_to_an_earlier_model_do_not_count(offered: Catalogue) -> None:
@@ -106,7 +106,7 @@ def test_what_was_accepted_in_bulk_is_not_an_answer(offered: Catalogue) -> None:
 
 def test_the_forecast_is_of_the_best_pages(offered: Catalogue) -> None:
     offer(offered, {path: {"sure": 0.95, "not": 0.1} for path in PATHS})
-    order = Order()
-    assert order.forecast(offered, 4) == pytest.approx(4 * 0.95)
-    assert order.forecast(offered, 2) == pytest.approx(2 * 0.95)
-    assert order.forecast(offered, 10**6) == pytest.approx(4 * (0.95 + 0.1))
+    reading = Reading(offered, Order())
+    assert reading.forecast(4) == pytest.approx(4 * 0.95)
+    assert reading.forecast(2) == pytest.approx(2 * 0.95)
+    assert reading.forecast(10**6) == pytest.approx(4 * (0.95 + 0.1))

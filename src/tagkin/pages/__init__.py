@@ -1,6 +1,5 @@
-"""Reports for people to read, and layouts of maps."""
+"""Reports for people to read."""
 
-from tagkin.pages.layout import lay_out
 from tagkin.pages.report import Comparison, Report, comparisons_of, write_report
 
-__all__ = ["Comparison", "Report", "comparisons_of", "lay_out", "write_report"]
+__all__ = ["Comparison", "Report", "comparisons_of", "write_report"]

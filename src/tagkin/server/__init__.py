@@ -11,7 +11,7 @@ Requests:
 
 Answers:
 
-- `answers`, `forecast`: answers from a catalogue, and how long the rest takes
+- `answers`: answers from a catalogue
 - `filtering`: the filters of a page, and what they leave
 - `stacks`: photographs of a burst as one tile
 - `searching`: photographs by tags, names, words or similarity
@@ -21,8 +21,8 @@ The state of a review:
 
 - `session`: `Review`, which holds everything below
 - `readers`: read-only connections to the catalogue
-- `order`: the order of suggestions, and the next question
-- `asking`, `answer_curve`: what a page is worth, and confidences that follow answers
+- `order`: the order of suggestions, the next question, and how long the rest takes
+- `asking`: what a page is worth, and confidences that follow answers
 - `thumbnail_cache`: thumbnails, made once and in advance
 - `writing`: accepted tags written into files, and undone
 - `background`: scans and fits, in a process of their own

@@ -92,7 +92,7 @@ def suggestions_answer(reading: Reading, tag: int, n: int, after: OpenSuggestion
 def question_answer(reading: Reading, strategy: str) -> Answer | None:
     """Return the best page to ask as `suggestions_answer` does; None if no suggestion is open."""
     catalogue = reading.catalogue
-    question = reading.order.question(catalogue, strategy, reading.selected)
+    question = reading.question(strategy)
     if question is None:
         return None
     tag, suggestions = question

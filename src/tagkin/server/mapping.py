@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+from threadpoolctl import threadpool_limits
 
 from tagkin.catalogue import Catalogue, TaggedContent
 from tagkin.filesystem import write_whole
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 _N_DRAWN = 2000
 _N_COLOURS = 9  # of static/look.css
 _N_DIMENSIONS = 256  # leading dimensions of the space, which correlate most with tags
+_N_DIRECTIONS = 50  # leading directions that positions depend on
+_N_STEPS = 500  # of gradient descent, enough for a map
+_FEWEST = 5  # fewer photographs are laid out by their two leading directions
 _BLOCK = 1000
 
 
@@ -59,8 +63,6 @@ def write_map(
 
     `fingerprint` identifies the model of the fitted annotator.
     """
-    from tagkin.pages import lay_out
-
     step = progress or silent
     embedded = _embed(catalogue, annotator, step)
     step("Drawing the map", 0, 1)
@@ -71,8 +73,8 @@ def write_map(
         "contents": np.array([p.content for p in embedded.photographs], np.int64),
         "embeddings": embedded.embeddings,
         "drawn": np.array(drawn, np.int64),
-        "semantic": _scale(lay_out(embedded.embeddings[drawn].astype(np.float32))),
-        "visual": _scale(lay_out(embedded.features)),
+        "semantic": lay_out(embedded.embeddings[drawn]),
+        "visual": lay_out(embedded.features),
         "colours": np.array(choose_tags(tags, shown), np.int64),
     }
     path = map_path(catalogue.path)
@@ -137,10 +139,32 @@ def _normalize(embeddings: np.ndarray) -> np.ndarray:
     return (leading / np.where(length > 0, length, 1)).astype(np.float16)
 
 
-def _scale(positions: np.ndarray) -> np.ndarray:
-    """Scale positions to between 0 and 1."""
-    if not len(positions):
-        return positions.astype(np.float32)
+def lay_out(X: np.ndarray) -> np.ndarray:
+    """Return positions from 0 to 1, close for photographs with similar cosines (t-SNE).
+
+    The rows are scaled to unit length and projected onto their 50 leading directions; t-SNE starts
+    from the first two directions. One thread gives the same positions for the same input.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+    from sklearn.preprocessing import normalize
+
+    if not len(X) or not np.ptp(X, axis=0).any():
+        return np.zeros((len(X), 2), np.float32)
+    unit = normalize(X.astype(np.float64))
+    with threadpool_limits(1):
+        leading = PCA(min(_N_DIRECTIONS, *unit.shape), random_state=0).fit_transform(unit)
+        positions = np.pad(leading, ((0, 0), (0, max(0, 2 - leading.shape[1]))))[:, :2]
+        if len(X) >= _FEWEST and leading.any():
+            start = 1e-4 * positions / positions.std(axis=0).max()
+            perplexity = min(30.0, (len(X) - 1) / 3)
+            positions = TSNE(
+                perplexity=perplexity,
+                init=start.astype(np.float32),
+                max_iter=_N_STEPS,
+                random_state=0,
+                n_jobs=1,
+            ).fit_transform(leading.astype(np.float32))
     low, high = positions.min(axis=0), positions.max(axis=0)
     return ((positions - low) / np.maximum(high - low, 1e-12)).astype(np.float32)
 

@@ -1,15 +1,16 @@
-"""The order of suggestions, and their confidences as answers correct them."""
+"""The order of suggestions, as answers correct their confidences; how long the rest takes."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
-from tagkin.server.answer_curve import AnswerCurve
-from tagkin.server.asking import best_page, expect_right
+from tagkin.server.asking import AnswerCurve, best_page, expect_right
 from tagkin.server.filtering import Verdict, View
 
 Question = tuple[int, Sequence[OpenSuggestion]]
@@ -18,10 +19,12 @@ Question = tuple[int, Sequence[OpenSuggestion]]
 _N_CANDIDATES = 40  # tags with most correct suggestions, from which a question is chosen
 _PAGE = 60
 _N_AHEAD = 3  # pages of a tag that a forecast looks at
+_SOON = 600  # seconds that a forecast looks ahead
+_KEPT = 15.0  # seconds for which a forecast is kept
 
 
 class Order:
-    """Orders tags and suggestions by the confidences of the model.
+    """Corrects the confidences of the model, by which tags and suggestions are ordered.
 
     Answers since the last training correct the confidences of their tag, and the last answers those
     of all tags a little: see `AnswerCurve`. The number of correct suggestions of a tag follows its
@@ -33,8 +36,6 @@ class Order:
         self._version = 0
         self._curves: tuple[int, AnswerCurve, dict[int, AnswerCurve]] = -1, AnswerCurve(), {}
         self._shifts: dict[int, float] = {}
-
-    # --- corrected confidences --------------------------------------------------------------
 
     def correct(
         self, catalogue: Catalogue, tag: int, suggestions: Sequence[OpenSuggestion]
@@ -86,93 +87,98 @@ class Order:
             shifts[tag] = float((curves[tag].correct(stored) - stored).sum())
         return {tag: shifts.get(tag, 0.0) for tag in curves}
 
-    # --- asking -----------------------------------------------------------------------------
-
-    def tags(self, catalogue: Catalogue, selected: View | None = None) -> list[TagCounts]:
-        """Return the tags with suggestions for selected photographs, most correct ones first."""
-        tags = [tag for tag in catalogue.tags.list_all() if tag.n_suggested]
-        if selected is None:
-            tags = self.expect(catalogue, tags)
-        else:
-            counts = selected.suggestions.counts
-            tags = [_with_counts(tag, *counts[tag.id]) for tag in tags if tag.id in counts]
-        return sorted(tags, key=lambda tag: (-tag.expected, tag.name))
-
-    def suggestions(
-        self,
-        catalogue: Catalogue,
-        tag: int,
-        n: int,
-        after: OpenSuggestion | None,
-        selected: View | None = None,
-    ) -> Sequence[OpenSuggestion]:
-        """Return `n` suggestions of a tag after another one, with the confidences of the model."""
-        if selected is not None:
-            page = selected.suggestions.for_tag(tag, n, after)
-            stored = catalogue.suggestions.of_tag(tag, [s.content for s in page])
-            runs = {suggestion.content: suggestion.run for suggestion in stored}
-            return [s._replace(run=runs.get(s.content)) for s in page]
-        return catalogue.suggestions.for_tag(tag, n, after)
-
-    def question(
-        self, catalogue: Catalogue, strategy: str, selected: View | None = None
-    ) -> Question | None:
-        """Return the best page to ask next; None if no suggestion is open."""
-        best, value = None, -1.0
-        for tag in self.tags(catalogue, selected)[:_N_CANDIDATES]:
-            suggestions = self.suggestions(catalogue, tag.id, _PAGE, None, selected)
-            page = best_page(
-                _confidences(self.correct(catalogue, tag.id, suggestions)),
-                strategy,
-                tag.n_accepted + tag.n_rejected,
-            )
-            if page is not None and page.value > value:
-                value = page.value
-                best = tag.id, [suggestions[int(i)] for i in page.shown]
-        return best
-
-    def forecast(self, catalogue: Catalogue, n: int) -> float:
-        """Return how many of the next `n` answers accept a tag, on the best pages."""
-        tags = self.tags(catalogue)[:_N_CANDIDATES]
-        ahead = [self.suggestions(catalogue, tag.id, _N_AHEAD * _PAGE, None) for tag in tags]
-        corrected = [
-            _confidences(self.correct(catalogue, tag.id, suggestions))
-            for tag, suggestions in zip(tags, ahead, strict=True)
-        ]
-        return expect_right(corrected, n)
-
 
 @dataclass(frozen=True)
 class Reading:
-    """Sources of an answer: a catalogue, the order, and the photographs of the filters."""
+    """What answers are about: a catalogue, the order, and the photographs of the filters."""
 
     catalogue: Catalogue
     order: Order
     selected: View | None = None
-
-    def tags(self) -> list[TagCounts]:
-        """Return the tags with suggestions, in the order."""
-        return self.order.tags(self.catalogue, self.selected)
-
-    def suggestions(
-        self, tag: int, n: int, after: OpenSuggestion | None
-    ) -> Sequence[OpenSuggestion]:
-        """Return `n` suggestions of a tag after another one, in the order."""
-        return self.order.suggestions(self.catalogue, tag, n, after, self.selected)
-
-    def correct(self, tag: int, suggestions: Sequence[OpenSuggestion]) -> list[OpenSuggestion]:
-        """Return suggestions of a tag with corrected confidences."""
-        return self.order.correct(self.catalogue, tag, suggestions)
 
     @property
     def is_of_burst(self) -> bool:
         """Whether the photographs are one burst, which are shown one by one."""
         return self.selected is not None and self.selected.is_of_burst
 
+    def correct(self, tag: int, suggestions: Sequence[OpenSuggestion]) -> list[OpenSuggestion]:
+        """Return suggestions of a tag with corrected confidences."""
+        return self.order.correct(self.catalogue, tag, suggestions)
 
-def _confidences(suggestions: Sequence[OpenSuggestion]) -> np.ndarray:
-    return np.array([suggestion.confidence for suggestion in suggestions])
+    def tags(self) -> list[TagCounts]:
+        """Return the tags with suggestions, most correct ones first."""
+        tags = [tag for tag in self.catalogue.tags.list_all() if tag.n_suggested]
+        if self.selected is None:
+            tags = self.order.expect(self.catalogue, tags)
+        else:
+            counts = self.selected.suggestions.counts
+            tags = [_with_counts(tag, *counts[tag.id]) for tag in tags if tag.id in counts]
+        return sorted(tags, key=lambda tag: (-tag.expected, tag.name))
+
+    def suggestions(
+        self, tag: int, n: int, after: OpenSuggestion | None = None
+    ) -> Sequence[OpenSuggestion]:
+        """Return `n` suggestions of a tag after another one, with the confidences of the model."""
+        if self.selected is None:
+            return self.catalogue.suggestions.for_tag(tag, n, after)
+        page = self.selected.suggestions.for_tag(tag, n, after)
+        stored = self.catalogue.suggestions.of_tag(tag, [s.content for s in page])
+        runs = {suggestion.content: suggestion.run for suggestion in stored}
+        return [s._replace(run=runs.get(s.content)) for s in page]
+
+    def question(self, strategy: str) -> Question | None:
+        """Return the best page to ask next; None if no suggestion is open."""
+        best, value = None, -1.0
+        for tag in self.tags()[:_N_CANDIDATES]:
+            suggestions = self.suggestions(tag.id, _PAGE)
+            n_decided = tag.n_accepted + tag.n_rejected
+            page = best_page(self._confidences(tag.id, suggestions), strategy, n_decided)
+            if page is not None and page.value > value:
+                value = page.value
+                best = tag.id, [suggestions[int(i)] for i in page.shown]
+        return best
+
+    def forecast(self, n: int) -> float:
+        """Return how many of the next `n` answers accept a tag, on the best pages."""
+        tags = [tag.id for tag in self.tags()[:_N_CANDIDATES]]
+        ahead = [self._confidences(tag, self.suggestions(tag, _N_AHEAD * _PAGE)) for tag in tags]
+        return expect_right(ahead, n)
+
+    def _confidences(self, tag: int, suggestions: Sequence[OpenSuggestion]) -> np.ndarray:
+        return np.array([suggestion.confidence for suggestion in self.correct(tag, suggestions)])
 
 
 def _with_counts(tag: TagCounts, n_suggested: int, expected: float) -> TagCounts:
     return replace(tag, n_suggested=n_suggested, expected=expected)
+
+
+class Forecast:
+    """A sentence about the rest of a review, for any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made_at = float("-inf")
+        self._seconds: float | None = None
+        self._right = 0.0
+
+    def text(self, reading: Reading, n_left: int) -> str:
+        """Say how many minutes are left and what the next ten bring; empty without a pace."""
+        with self._lock:
+            if time.monotonic() > self._made_at + _KEPT:
+                self._seconds = reading.catalogue.runs.seconds_per_answer()
+                if self._seconds is not None:
+                    self._right = reading.forecast(round(_SOON / max(self._seconds, 0.01)))
+                self._made_at = time.monotonic()
+            seconds, right = self._seconds, self._right
+        return "" if seconds is None or not n_left else _write(n_left * seconds / 60, right)
+
+
+def _write(minutes: float, right: float) -> str:
+    if minutes < 1.5:
+        left = "About a minute"
+    elif minutes < 100:
+        left = f"About {minutes:.0f} minutes"
+    else:
+        left = f"About {minutes / 60:,.0f} hours"
+    soon = f"; the next ten minutes bring about {right:,.0f} correct tags" if minutes > 10 else ""
+    return f"{left} left at your pace{soon}"

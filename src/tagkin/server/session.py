@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
 from tagkin.server.background import BackgroundFit
 from tagkin.server.filtering import Views
-from tagkin.server.forecast import Forecast
 from tagkin.server.mapping import CollectionMap
-from tagkin.server.order import Order
+from tagkin.server.order import Forecast, Order, Reading
 from tagkin.server.readers import Readers
 from tagkin.server.searching import CollectionSearch
 from tagkin.server.thumbnail_cache import ThumbnailPrefetcher, Thumbnails
@@ -163,7 +162,7 @@ class Review:
         with self.readers.connection() as catalogue:
             now = catalogue.suggestions.progress()
             expected = self.order.expected(catalogue, now.expected)
-            pace = self._forecast.text(catalogue, now.n_suggestions, self.order, self.version)
+            pace = self._forecast.text(Reading(catalogue, self.order), now.n_suggestions)
             return {
                 "version": self.version,
                 "photographs": now.n_photographs,
