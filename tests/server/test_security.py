@@ -10,7 +10,7 @@ import pytest
 from tagkin.catalogue import Catalogue
 from tagkin.errors import InvalidInput
 from tagkin.server import Access, Review, Server
-from tagkin.server.assets import Assets
+from tagkin.server.pages import Assets
 from tagkin.server.security import MAX_BODY
 from tests.catalogue.suggested import content, decisions
 

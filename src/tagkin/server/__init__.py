@@ -6,7 +6,7 @@ Requests:
 
 - `serving`: the web server, and errors as sentences
 - `security`: the guard in front of all routes
-- `pages`, `assets`: routes of pages and pictures; templates, scripts and styles
+- `pages`: routes of pages and pictures; templates, scripts and styles
 - `api`: routes that answer with JSON
 
 Answers:

@@ -1,12 +1,11 @@
 """Scans and fits in a process of its own, with a low priority.
 
 The process is ``python -m tagkin.server.background CATALOGUE JOB [BACKBONE]``. The job ``catch-up``
-scans the folder, trains and suggests, ``fit`` trains and suggests, ``suggest`` suggests for new
-photographs, and ``map`` does nothing of these; all jobs draw the map if there is a new model, or a
-new photograph. Training may use another backbone. The process reports its progress in lines of
-JSON. The first line of its standard input is a list of words for suggestions by name. It ends with
-its standard input, because the review has ended then. The memory of all this work returns to the
-system when it ends.
+scans the folder, trains and suggests, and ``fit`` trains and suggests; both draw the map if there
+is a new model, or a new photograph. Training may use another backbone. The process reports its
+progress in lines of JSON. The first line of its standard input is a list of words for suggestions
+by name. It ends with its standard input, because the review has ended then. The memory of all this
+work returns to the system when it ends.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tagkin.catalogue import Needs, open_catalogue
 from tagkin.errors import TagkinError
@@ -44,13 +42,11 @@ def main(path: str, job: str, backbone: str | None = None) -> int:
         os.nice(_NICE)
     try:
         with open_catalogue(Path(path), write=True, is_lent=True) as catalogue:
-            is_new = job == "suggest"  # photographs that are not on the map
+            is_new = False  # whether there are photographs that are not on the map
             if job == "catch-up":
                 is_new = catalogue.catch_up(words, backbone, progress=_tell, on_news=_tell_news)
-            elif job == "fit":
+            else:
                 _tell_news(catalogue.model.refit(backbone=backbone, progress=_tell).failures)
-            elif job == "suggest":
-                _tell_news(catalogue.model.suggest_for_review(progress=_tell).failures)
             model = catalogue.model.fingerprint()
             if model is not None and (is_new or CollectionMap(catalogue.path).model != model):
                 write_map(catalogue, *catalogue.model.load(), progress=_tell)
@@ -134,7 +130,7 @@ class BackgroundFit:
 
     def failed_at(self, needs: Needs) -> bool:
         """Whether the last fit failed with the same needs, so it would fail again."""
-        return self.state()["state"] == "failed" and self._last_needs == needs
+        return self._state["state"] == "failed" and self._last_needs == needs
 
     def start(self, needs: Needs, job: str = "fit", backbone: str | None = None) -> bool:
         """Start a job; return False if a job is running."""
@@ -145,19 +141,17 @@ class BackgroundFit:
             self._last_needs = needs
             self._step, self._scan = _Step("Starting", 0, 1), None
             self._state = {"state": "running", "job": job}
-            errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (closed at the end)
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
                 [sys.executable, "-m", __name__, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=errors,
+                stderr=subprocess.STDOUT,
                 text=True,
+                errors="replace",
                 creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),  # of Windows
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             )
-            self._thread = threading.Thread(
-                target=self._follow, args=(self._process, errors), daemon=True
-            )
+            self._thread = threading.Thread(target=self._follow, args=(self._process,), daemon=True)
             self._thread.start()
         return True
 
@@ -194,18 +188,19 @@ class BackgroundFit:
         if self._thread is not None:
             self._thread.join(seconds)
 
-    def _follow(self, process: subprocess.Popen[str], errors: IO[str]) -> None:
+    def _follow(self, process: subprocess.Popen[str]) -> None:
         # a process that has ended already says why; a stopped review closes the pipe
         with contextlib.suppress(OSError, ValueError):
             if process.stdin is not None:
                 process.stdin.write(json.dumps(list(self.words)) + "\n")
                 process.stdin.flush()
-        error = None
+        error, last_line = None, ""
         for line in process.stdout or ():
             try:
                 report = json.loads(line)
             except ValueError:
-                continue  # a library printed it
+                last_line = line.strip() or last_line  # a library printed it, or Python an error
+                continue
             error = report.get("error", error)
             if "what" in report:
                 self._note_progress(**report)
@@ -215,10 +210,9 @@ class BackgroundFit:
                 self._on_news(False)
         code = process.wait()
         if code and error is None:
-            errors.seek(0)
-            lines = errors.read().splitlines() or [f"it ended with code {code}"]
-            error = f"The fit in the background failed: {lines[-1].strip()}"
-        for file in (process.stdin, process.stdout, errors):
+            reason = last_line or f"it ended with code {code}"
+            error = f"The fit in the background failed: {reason}"
+        for file in (process.stdin, process.stdout):
             # what the process did not read is written again when its pipe is closed
             with contextlib.suppress(OSError):
                 if file is not None:

@@ -1,14 +1,20 @@
-"""Routes of pages and pictures."""
+"""Routes of pages and pictures; templates, scripts and styles."""
 
 from __future__ import annotations
 
+import mimetypes
+import os
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from typing import Annotated, Literal
 
 import anyio
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from jinja2 import Environment
 
 from tagkin.catalogue import Catalogue, DecisionCounts, PastRun
 from tagkin.catalogue.run_texts import describe_run
@@ -16,19 +22,20 @@ from tagkin.catalogue.selection import Selection
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers, searching
 from tagkin.server.api import Cursor, PageSize, cursor, reading, review_of
-from tagkin.server.assets import CACHED, render
 from tagkin.server.filtering import FilterBar, Number, Selected, facets_answer
 from tagkin.server.order import Order
 from tagkin.server.stacks import Answer
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
 from tagkin.server.writing import AskedWay
-from tagkin.wording import quote_tags
+from tagkin.templating import shown, template_environment
+from tagkin.wording import percent, quote_tags
 
 router = APIRouter()
 
 Doubted = Literal["wrong", "missing", "accepted"]
 Strategy = Literal["most-right", "learn-most"]
 Words = Annotated[str, Query(max_length=200)]
+_CACHED = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
 _NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
 _N_SIMILAR = 20_000  # nearest photographs that are compared with filters
@@ -252,7 +259,7 @@ async def thumbnail(
     picture = await run_sync(_make_picture, request, size, content, digest, limiter=limiter)
     if picture is None:
         return Response("There is no such picture.", 404, media_type="text/plain")
-    caching = {"cache-control": CACHED if picture.is_final else _SHORT}
+    caching = {"cache-control": _CACHED if picture.is_final else _SHORT}
     return Response(picture.data, media_type=picture.kind, headers=caching)
 
 
@@ -262,3 +269,42 @@ def _make_picture(request: Request, size: int, content: int, digest: str) -> Pic
     if file is None or not file[1].startswith(digest):
         return None
     return review.thumbnails.picture(*file, size)
+
+
+# --- templates, scripts and styles ----------------------------------------------------------------
+
+mimetypes.add_type("text/javascript", ".js")  # which Windows may call plain text
+
+
+class Assets(StaticFiles):
+    """The files in ``static``, which a browser keeps for a day."""
+
+    def __init__(self) -> None:
+        # some installers link the files of a package to their cache
+        super().__init__(packages=[(__package__, "static")], follow_symlink=True)
+
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, *args: object
+    ) -> Response:
+        """Return a file, or that the browser has it already."""
+        response = super().file_response(full_path, stat_result, *args)  # type: ignore[arg-type]
+        response.headers["cache-control"] = _CACHED
+        return response
+
+
+def render(template: str, **data: object) -> str:
+    """Render a page; every text in it is escaped."""
+    return shown(_environment().get_template(template).render(data))
+
+
+@cache
+def _environment() -> Environment:
+    environment = template_environment(
+        "tagkin.server",
+        percent=percent,
+        thousands=lambda n: f"{n:,.0f}",
+    )
+    static = resources.files("tagkin.server") / "static"
+    scripts = sorted(file.name for file in static.iterdir() if file.name.endswith(".js"))
+    environment.globals["modules"] = scripts
+    return environment

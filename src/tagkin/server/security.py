@@ -19,8 +19,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tagkin.server.assets import render
-
 HOST = "127.0.0.1"
 """The address to listen at, which only this machine reaches."""
 MAX_BODY = 1 << 20  # bytes of a request; ten thousand decisions take fewer
@@ -29,6 +27,11 @@ _SAFE = frozenset({"GET", "HEAD"})
 _COOKIE = "tagkin"
 _OWN_NAME = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?")
 
+_ENTRANCE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
+<meta http-equiv="refresh" content="0; url={home}"></head>
+<body><p><a href="{home}">To the review</a></p></body></html>
+"""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'self'; "
@@ -58,15 +61,7 @@ class Access:
     """The secret at the start of every path."""
 
     def address(self, port: int, *, once: bool = False) -> str:
-        """Return the address to open, with the key that works always or once.
-
-        Parameters
-        ----------
-        port : int
-            The port of the server.
-        once : bool, default False
-            Return the address that works once, for the browser.
-        """
+        """Return the address to open, with the key that works always or, for the browser, once."""
         return f"http://{HOST}:{port}/?key={self.first_key if once else self.key}"
 
 
@@ -144,7 +139,7 @@ class Guard:
         if site in ("none", "same-origin"):
             answer = RedirectResponse(home, 303)
         else:
-            answer = HTMLResponse(render("entrance.html.jinja", home=home))
+            answer = HTMLResponse(_ENTRANCE.format(home=home))
         answer.set_cookie(_COOKIE, self.access.session, path=home, httponly=True, samesite="strict")
         return answer
 

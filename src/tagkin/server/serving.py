@@ -18,7 +18,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.machine import return_memory_at_once
 from tagkin.server import api, pages
-from tagkin.server.assets import Assets, render
 from tagkin.server.security import HOST, Access, Guard
 from tagkin.server.session import Review
 
@@ -130,7 +129,7 @@ def _create_app(review: Review, access: Access) -> ASGIApp:
     app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
     app.include_router(api.router, prefix=api.PREFIX)
     app.include_router(pages.router)
-    app.mount("/static", Assets())
+    app.mount("/static", pages.Assets())
     for kind in (InvalidInput, StorageError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _answer_error)
     return Guard(app, access)
@@ -141,7 +140,7 @@ def _answer_error(request: Request, error: Exception) -> Response:
     base = request.base_url.path
     if request.url.path.startswith(f"{base}api/"):
         return api.Json({"error": text}, status)
-    return HTMLResponse(render("error.html.jinja", base=base, text=text), status)
+    return HTMLResponse(pages.render("error.html.jinja", base=base, text=text), status)
 
 
 def _describe(error: Exception) -> tuple[int, str]:

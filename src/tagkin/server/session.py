@@ -93,19 +93,6 @@ class Review:
         """Store decisions as one step, as `Decisions.decide_pairs`, on the disk at the end.
 
         A window that got no answer sends the same `step` again and may change its decisions.
-
-        Parameters
-        ----------
-        accepted : iterable of pairs
-            Contents and tags to accept.
-        rejected : iterable of pairs
-            Contents and tags to reject.
-        only_open : bool
-            Leave earlier decisions unchanged.
-        together : bool
-            Whether the accepted were the rest of a page.
-        step : str, optional
-            Names the step; the same step again changes nothing.
         """
         with self._writing:
             answers = self._steps.get(step or "", [])
@@ -123,12 +110,7 @@ class Review:
     def change(self, change: Callable[[Catalogue], Once], step: str | None = None) -> Once:
         """Change the catalogue as one step: finish photographs or tags, edit tags, undo, redo.
 
-        Parameters
-        ----------
-        change : function
-            Changes the catalogue that it gets, and returns what it did.
-        step : str, optional
-            Names the step; the same step again changes nothing.
+        The same `step` again changes nothing, and gets the same answer.
         """
         with self._writing:
             for answer in self._steps.get(step or "", []):
@@ -201,15 +183,9 @@ class Review:
             return
         self._checked_at = now
         with self.readers.connection() as catalogue:
-            needs, model = catalogue.model.needs(), catalogue.model.fingerprint()
-        if self.fit.failed_at(needs):
-            return
-        if needs.is_due and not needs.tags:
+            needs = catalogue.model.needs()
+        if needs.is_due and not needs.tags and not self.fit.failed_at(needs):
             self.fit.start(needs)
-        elif model is not None and needs.n_new:
-            self.fit.start(needs, "suggest")
-        elif model is not None and self.map.model != model:
-            self.fit.start(needs, "map")
 
     def catch_up(self, backbone: str | None = None) -> bool:
         """Scan the folder, learn and suggest in the background; after the job that runs, if any.
@@ -229,10 +205,7 @@ class Review:
         return self.catch_up()
 
     def start_fit(self, backbone: str | None = None) -> bool:
-        """Start a fit; return False if a fit is running, or there is nothing to learn from.
-
-        Another backbone takes the place of the model's when the fit has ended.
-        """
+        """Start a fit, and return whether it started; another backbone replaces the model's."""
         with self.readers.connection() as catalogue:
             needs = catalogue.model.needs()
         return not needs.tags and self.fit.start(needs, backbone=backbone)
