@@ -11,8 +11,7 @@ import pytest
 
 from tagkin.catalogue import Catalogue, open_catalogue
 from tagkin.server import Review
-from tagkin.server.background import BackgroundFit
-from tagkin.server.watching import FolderWatcher
+from tagkin.server.background import BackgroundFit, FolderWatcher
 from tests.catalogue.locking import nobody_writes
 from tests.catalogue.photographs import sidecar_text
 

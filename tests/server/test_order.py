@@ -64,7 +64,7 @@ def test_a_rejected_tag_is_not_asked_next(offered: Catalogue) -> None:
     asked = question[0]
     name = offered.tags.count(asked).name
     answer(offered, name, dict.fromkeys(PATHS[:3], False))
-    order.learn([(0, asked, -1)])
+    order.learn([asked])
     assert (Reading(offered, order).question("most-right") or (asked,))[0] != asked
 
 

@@ -12,7 +12,7 @@ Requests:
 Answers:
 
 - `answers`: answers from a catalogue
-- `filtering`: the filters of a page, and what they leave
+- `filtering`: the filters of a page
 - `stacks`: photographs of a burst as one tile
 - `searching`: photographs by tags, names, words or similarity
 - `mapping`: the map, and similar photographs
@@ -20,13 +20,12 @@ Answers:
 The state of a review:
 
 - `session`: `Review`, which holds everything below
-- `readers`: read-only connections to the catalogue
+- `readers`: read-only connections to the catalogue, and what filters leave
 - `order`: the order of suggestions, the next question, and how long the rest takes
 - `asking`: what a page is worth, and confidences that follow answers
 - `thumbnail_cache`: thumbnails, made once and in advance
 - `writing`: accepted tags written into files, and undone
-- `background`: scans and fits, in a process of their own
-- `watching`: new and changed photographs
+- `background`: scans and fits in a process of their own, and changes of the folder
 """
 
 from typing import TYPE_CHECKING

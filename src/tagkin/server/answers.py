@@ -14,8 +14,8 @@ from tagkin.catalogue import (
     TagProvenance,
 )
 from tagkin.errors import NotFound
-from tagkin.server.filtering import View
 from tagkin.server.order import Reading
+from tagkin.server.readers import View
 from tagkin.server.stacks import (
     Answer,
     Stack,

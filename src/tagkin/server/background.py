@@ -1,4 +1,4 @@
-"""Scans and fits in a process of its own, with a low priority.
+"""Scans and fits in a process of its own, with a low priority, and changes that ask for them.
 
 The process is ``python -m tagkin.server.background CATALOGUE JOB [BACKBONE]``. The job ``catch-up``
 scans the folder, trains and suggests, and ``fit`` trains and suggests; both draw the map if there
@@ -24,11 +24,17 @@ from typing import Any
 from tagkin.catalogue import Needs, open_catalogue
 from tagkin.errors import TagkinError
 from tagkin.images import Failure
+from tagkin.images.formats import raw_suffixes, suffixes
 from tagkin.progress import SCANNING
 from tagkin.server.mapping import CollectionMap, write_map
 
 _NICE = 10  # a tenth of a core if all are busy
 _PATIENCE = 10.0  # seconds for the process to end
+
+_QUIET = 2000  # ms without a change before a report, because files are copied in many steps
+_LONGEST = 30_000  # ms until a report in any case
+_NOT_UTF_8 = "Unable to decode path"  # starts the error of watchfiles for such a name
+_WANTED = suffixes() | raw_suffixes() | {".xmp", ".jsonl", ".csv"}
 
 
 # --- in the process --------------------------------------------------------------------------
@@ -225,6 +231,65 @@ class BackgroundFit:
                 self._state["error"] = error
         if not self._is_stopped:
             self._on_news(True)
+
+
+# --- changes of the folder ----------------------------------------------------------------------
+
+
+def _concerns(path: str) -> bool:
+    """Whether a change is one of a photograph, a sidecar, a tag file or a folder."""
+    name, suffix = os.path.splitext(os.path.basename(path))
+    # a folder that was moved or deleted mostly has no suffix, and its files are not named
+    return not name.startswith(".") and (not suffix or suffix.lower() in _WANTED)
+
+
+class FolderWatcher:
+    """Calls `on_change` from a thread after changes of photographs, sidecars or the tag file.
+
+    On network drives the system tells no changes of other machines. There, set
+    ``WATCHFILES_FORCE_POLLING=true``. After a file name that is not UTF-8, which watchfiles cannot
+    report, watching starts again.
+    """
+
+    def __init__(self, folder: Path, on_change: Callable[[], object]):
+        self._folder, self._on_change = folder, on_change
+        self.error: str | None = None
+        """Why the folder cannot be watched any more."""
+        self._is_stopped = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="folder watcher", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self._is_stopped.set()
+        self._thread.join(_PATIENCE)
+
+    def _work(self) -> None:
+        from watchfiles import watch  # which the process of a job does not need
+
+        is_unreported = False  # whether something changed while nothing was watched
+        while not self._is_stopped.is_set():
+            try:
+                for changes in watch(
+                    self._folder,
+                    watch_filter=lambda _, path: _concerns(path),
+                    debounce=_LONGEST,
+                    step=_QUIET,
+                    rust_timeout=_QUIET,
+                    yield_on_timeout=True,
+                    stop_event=self._is_stopped,
+                    raise_interrupt=True,
+                    ignore_permission_denied=True,
+                ):
+                    if changes or is_unreported:
+                        is_unreported = False
+                        self._on_change()
+            except Exception as error:  # it is gone, or the system has no watches left
+                if not isinstance(error, RuntimeError) or _NOT_UTF_8 not in str(error):
+                    self.error = str(error)
+                    return
+                is_unreported = True
+                self._is_stopped.wait(_QUIET / 1000)  # its file may be written in many steps
 
 
 if __name__ == "__main__":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.server.asking import AnswerCurve, best_page, expect_right
-from tagkin.server.filtering import Verdict, View
+from tagkin.server.readers import View
 
 Question = tuple[int, Sequence[OpenSuggestion]]
 """A tag and suggestions of it, most confident first."""
@@ -58,10 +58,10 @@ class Order:
         """Return how many of all suggestions are likely correct; `stored` is by the model alone."""
         return max(0.0, stored + sum(self._read_shifts(catalogue).values()))
 
-    def learn(self, verdicts: Sequence[Verdict]) -> None:
+    def learn(self, tags: Iterable[int]) -> None:
         """Let answers correct the confidences of their tags."""
         self._version += 1
-        for _, tag, _ in verdicts:
+        for tag in tags:
             self._shifts.pop(tag, None)
 
     def renew(self) -> None:

@@ -15,10 +15,9 @@ from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
 from tagkin.features import ReadOnlyCache
 from tagkin.server.answers import card, picture_address
-from tagkin.server.filtering import Views
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Reading
-from tagkin.server.readers import Readers
+from tagkin.server.readers import Readers, Views
 from tagkin.server.stacks import Answer, make_result, stack_results
 from tagkin.server.thumbnail_cache import SIZES
 

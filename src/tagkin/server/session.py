@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
-from tagkin.server.background import BackgroundFit
-from tagkin.server.filtering import Views
+from tagkin.server.background import BackgroundFit, FolderWatcher
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Forecast, Order, Reading
-from tagkin.server.readers import Readers
+from tagkin.server.readers import Readers, Views
 from tagkin.server.searching import CollectionSearch
 from tagkin.server.thumbnail_cache import ThumbnailPrefetcher, Thumbnails
-from tagkin.server.watching import FolderWatcher
 from tagkin.server.writing import FileWriter
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
@@ -132,8 +130,7 @@ class Review:
             while len(self._steps) > _N_STEPS:
                 self._steps.popitem(last=False)
         verdicts = self._writer.decisions.verdicts_after(answer.run)
-        self.order.learn(verdicts)
-        self.views.learn(verdicts)
+        self.order.learn(tag for _, tag, _ in verdicts)
         self.version += 1
 
     # --- state ------------------------------------------------------------------------------

@@ -42,8 +42,7 @@ def watch(
     tagkin watch ~/Pictures --json
     """
     from tagkin.catalogue import open_for_scan
-    from tagkin.server.background import BackgroundFit
-    from tagkin.server.watching import FolderWatcher
+    from tagkin.server.background import BackgroundFit, FolderWatcher
 
     words, is_changed = options.read_words("common"), threading.Event()
     with open_for_scan(folder, catalogue, command="watch") as opened:
