@@ -305,7 +305,7 @@ class Sequences:
             return set()
         if path.suffix == ".xmp":
             return set(tags_of(path.read_bytes()))
-        places = read_metadata(str(path), ()).tags
+        places = read_metadata(str(path)).tags
         return {tag for tag, words in places.items() if str(path) in words}
 
     def no_value_of_a_person_is_removed(self) -> None:

@@ -61,15 +61,6 @@ def test_a_tag_that_somebody_removed_stays_removed(catalogue, immich, photos):
     assert immich.tags_of(photos[3]) == set()
 
 
-def test_tags_below_a_parent_are_read_as_themselves(catalogue, immich, photos):
-    accept(catalogue, photos[3], "beach")
-    catalogue.write(under="auto")
-    assert immich.tags_of(photos[3]) == {"auto/beach"}
-    assert catalogue.scan().added == []
-    explanation = catalogue.explain(path_of(catalogue, photos[3]))
-    assert [tag.tag for tag in explanation.tags] == ["beach"]
-
-
 def test_tags_with_slashes(catalogue, immich, photos):
     accept(catalogue, photos[3], "music|AC/DC")
     catalogue.write()

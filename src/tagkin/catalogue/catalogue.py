@@ -189,7 +189,6 @@ class Catalogue:
         embed: bool = False,
         remove: bool = False,
         align: bool = False,
-        under: str | None = None,
         selection: Selection | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
@@ -210,18 +209,13 @@ class Catalogue:
         align : bool, default False
             Also bring the lists of tags in files in step where no tag is written: each list gets
             the tags of the others, and loses those that were removed in another list.
-        under : str, optional
-            A parent for the written tags, such as auto: "dog" is written as "auto|dog". Scans read
-            it as "dog".
         selection : Selection, optional
             Only photographs that these filters of a page leave.
         dry_run : bool, default False
             Write nothing; return what would be written.
         progress : function of (what, done, total), optional
         """
-        options = WriteOptions(
-            convention, embed, remove, under or "", selection or Selection(), align
-        )
+        options = WriteOptions(convention, embed, remove, selection or Selection(), align)
         return write_tags(
             self.database,
             self.source,

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,16 +188,13 @@ def read_batches(
             start, size = start + size, min(2 * size, _BATCH)
 
 
-def read_photograph(listed: Listed, with_content: bool, parents: Collection[str]) -> Reading:
-    """Read a photograph and its sidecars; errors are failures of that file.
-
-    `parents` are the tags below which tagkin wrote tags.
-    """
+def read_photograph(listed: Listed, with_content: bool) -> Reading:
+    """Read a photograph and its sidecars; errors are failures of that file."""
     digest, files = None, (listed.file, *listed.raws)
     try:
         if with_content:
             digest = content_digest(read_bytes(listed.file))
-        metadata = [read_metadata(file, parents) for file in files]
+        metadata = [read_metadata(file) for file in files]
     except UnreadableImage as error:
         failures = [Failure(listed.file, str(error))]
         return Reading(listed, None, None, failures)
@@ -207,12 +204,12 @@ def read_photograph(listed: Listed, with_content: bool, parents: Collection[str]
     return Reading(listed, digest, lists, failures, shot)
 
 
-def read_lists(files: Sequence[str], parents: Collection[str]) -> ListsRead:
+def read_lists(files: Sequence[str]) -> ListsRead:
     """Return the lists of tags of a photograph, the first file, of its RAW files, and sidecars.
 
     Raises `UnreadableImage` if one of the files cannot be opened.
     """
-    return _join_lists([read_metadata(file, parents) for file in files], files[0])
+    return _join_lists([read_metadata(file) for file in files], files[0])
 
 
 def _join_lists(metadata: Sequence[FileMetadata], photograph: str) -> ListsRead:

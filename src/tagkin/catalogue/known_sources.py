@@ -7,7 +7,7 @@ folder can name a server.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -52,9 +52,9 @@ class FolderSource:
         check_listing(self._database.root, listing)
         return listing
 
-    def read(self, listed: Listed, with_content: bool, parents: Collection[str]) -> Reading:
+    def read(self, listed: Listed, with_content: bool) -> Reading:
         """Read a photograph and its sidecars."""
-        return read_photograph(listed, with_content, parents)
+        return read_photograph(listed, with_content)
 
     def list_bursts(self) -> list[list[str]]:
         """Return nothing: a folder has no stacks."""

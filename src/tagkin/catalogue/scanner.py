@@ -35,7 +35,6 @@ from tagkin.catalogue.tag_file import (
     read_tag_file,
     store_tag_file,
 )
-from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
 from tagkin.images import Failure
 from tagkin.progress import Progress
@@ -120,7 +119,6 @@ class _Scanner:
             unread_raw=listing.unread_raw,
         )
         self.known = {photo.path: photo for photo in _read_known(database)}
-        self.parents = Writes(database).parents()  # below which tagkin wrote tags
         self.file_tags: FileTags | None = None  # stored with each photograph
         self._retagged: set[str] = set()
         self._held: list[Reading] = []  # until all contents are known
@@ -136,7 +134,7 @@ class _Scanner:
             self.file_tags = file_tags
         new.sort(key=lambda listed: not self._is_likely_tagged(listed))
         for photographs, with_content in ((beside, False), (changed, True), (new, True)):
-            read = partial(self.source.read, with_content=with_content, parents=self.parents)
+            read = partial(self.source.read, with_content=with_content)
             for batch in read_batches(photographs, read):
                 with self.database.transaction():
                     self.written_into = photographs_written_into(self.database)

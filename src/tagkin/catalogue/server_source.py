@@ -25,8 +25,8 @@ from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
 from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
 from tagkin.collection import Shot
-from tagkin.collection.levels import merge_tags, without_parents
-from tagkin.collection.sidecars import Written, place_under
+from tagkin.collection.levels import merge_tags
+from tagkin.collection.sidecars import Written
 from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import Failure, content_digest, encode_jpeg, read_bytes, thumbnail_of
@@ -69,7 +69,7 @@ class ServerSource:
         beside = hashlib.blake2b(tags.encode(), digest_size=16).digest() if tags else None
         return Listed(photo.path, file, state, beside, ())
 
-    def read(self, listed: Listed, with_content: bool, parents: Collection[str]) -> Reading:
+    def read(self, listed: Listed, with_content: bool) -> Reading:
         """Copy the pixels of a photograph, unless they are here; its tags are known."""
         photo, digest = self._photos[listed.path], None
         if with_content:
@@ -78,7 +78,7 @@ class ServerSource:
             except UnreadableImage as error:
                 return Reading(listed, None, None, [Failure(listed.file, str(error))])
             listed = listed._replace(state=_state(photo))
-        lists = {f"//{self._server.name}": _list_of(self._server, photo.tags, parents)}
+        lists = {f"//{self._server.name}": _list_of(self._server, photo.tags)}
         return Reading(listed, digest, ListsRead(lists), [], Shot(photo.taken, photo.camera))
 
     def _read_pixels(self, photo: ServerPhoto, file: Path) -> bytes:
@@ -115,7 +115,7 @@ class ServerSource:
 
     def open_writer(self, options: WriteOptions, paths: Iterable[str]) -> TagWriter:
         """Return a writer of tags to the server."""
-        return _ServerWriter(self._database, self._server, options.under)
+        return _ServerWriter(self._database, self._server)
 
     def finish_writes(self) -> int:
         """Ask the server which tags of unfinished writes it has."""
@@ -160,8 +160,8 @@ class ServerSource:
 class _ServerWriter:
     """Writes tags to a server; see `tagkin.catalogue.source.TagWriter`."""
 
-    def __init__(self, database: Database, server: TagServer, under: str):
-        self._database, self._server, self._under = database, server, under
+    def __init__(self, database: Database, server: TagServer):
+        self._database, self._server = database, server
         self._writes = Writes(database)
 
     def __enter__(self) -> Self:
@@ -180,9 +180,8 @@ class _ServerWriter:
         before = server.find_tags(photo.path, to_write=True)
         if before is None:
             raise SidecarError(f"{photo.path}: not in {name} any more. Scan, then write again.")
-        placed = place_under(photo.tags, self._under)
-        ids = server.make_tags(placed)
-        pairs = [(tag, ids[word]) for tag, word in zip(photo.tags, placed, strict=True)]
+        ids = server.make_tags(photo.tags)
+        pairs = [(tag, ids[tag]) for tag in photo.tags]
         missing = [(tag, id) for tag, id in pairs if id not in before]
         (plan,) = self.plan_files(photo)
         if not missing:
@@ -239,13 +238,11 @@ def _store_tags(
     database: Database, server: TagServer, photograph: int, tags: Mapping[str, str]
 ) -> None:
     """Store which tags a photograph has now."""
-    lists = _list_of(server, tags.values(), Writes(database).parents())
+    lists = _list_of(server, tags.values())
     with database.transaction():
         store_own_lists(database, photograph, f"//{server.name}", lists)
 
 
-def _list_of(
-    server: TagServer, tags: Iterable[str], parents: Collection[str]
-) -> dict[str, list[str]]:
+def _list_of(server: TagServer, tags: Iterable[str]) -> dict[str, list[str]]:
     """Return the list of tags that a server has, by its name."""
-    return {server.name: merge_tags(without_parents(tags, parents))}
+    return {server.name: merge_tags(tags)}

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -60,7 +60,6 @@ class WriteOptions(NamedTuple):
     convention: Convention | None = None
     embed: bool = False
     remove: bool = False
-    under: str = ""
     selection: Selection = Selection()
     align: bool = False
 
@@ -89,7 +88,7 @@ class Source(Protocol):
     def list_photographs(self, step: Progress) -> Listing:
         """Return the photographs with their states; an error if there are none."""
 
-    def read(self, listed: Listed, with_content: bool, parents: Collection[str]) -> Reading:
+    def read(self, listed: Listed, with_content: bool) -> Reading:
         """Read the content of a photograph, if wanted, and its tags with their places."""
 
     def list_bursts(self) -> list[list[str]]:

@@ -262,13 +262,6 @@ class Writes(Part):
         except (AttributeError, TypeError, ValueError) as error:
             raise damage_error(str(error)) from error
 
-    def parents(self) -> set[str]:
-        """Return the parents below which tags were written, such as auto in auto|dog."""
-        parents = self._db.column(
-            "SELECT DISTINCT json_extract(parameters, '$.under') FROM runs WHERE what = 'write'"
-        )
-        return {parent for parent in parents if isinstance(parent, str)}
-
     def path_of(self, write: PastWrite) -> Path:
         """Return the real path of a written file, if no name in the catalogue leads elsewhere.
 

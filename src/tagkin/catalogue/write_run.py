@@ -22,7 +22,6 @@ from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.seen_lists import seen_tags, store_lists, store_own_change
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.source import FileWrite, Source, WriteOptions
-from tagkin.catalogue.tag_records import check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import (
     NOT_EMBEDDED,
@@ -40,7 +39,6 @@ from tagkin.collection.sidecars import (
     Written,
     add_tags,
     embed_tags,
-    place_under,
     remove_scratch,
     restore,
     restore_embedded,
@@ -94,8 +92,6 @@ def write_tags(
 ) -> WriteRun:
     """Write accepted tags that files lack; see `Catalogue.write`."""
     source.check_options(options)
-    if options.under:
-        options = options._replace(under=check_tag(options.under))
     result = WriteRun(to_confirm=list_to_confirm(database))
     interrupted: list[PastWrite] = []
     if not dry_run:
@@ -302,17 +298,16 @@ class FolderWriter:
         """Write one file; return whether it changed."""
         path = target_path(self.database, plan.file)
         known = self._known_tags(photo.photograph)
-        remove, under = photo.removals.get(plan.file, ()), self.options.under
+        remove = photo.removals.get(plan.file, ())
         change: Written | Embedded
         if plan.is_embedded and self.exiftool is not None:
             change = embed_tags(
                 path,
-                place_under(plan.tags, under),
+                plan.tags,
                 self.exiftool,
                 known=known,
                 align=bool(remove) or self.options.align,
                 remove=remove,
-                parents=Writes(self.database).parents(),
                 mark=record.mark,
                 record=record.plan,
             )
@@ -323,7 +318,7 @@ class FolderWriter:
             change = add_tags(
                 path,
                 plan.tags,
-                Provenance(record.mark, confidences, under),
+                Provenance(record.mark, confidences),
                 known=known,
                 align=bool(remove) or self.options.align,
                 remove=remove,
@@ -353,7 +348,7 @@ class FolderWriter:
         file = self.database.absolute(photo.path)
         files = [file, *map(str, self.naming.raw_files(file))]
         with suppress(UnreadableImage):
-            lists = read_lists(files, Writes(self.database).parents())
+            lists = read_lists(files)
             with self.database.transaction():
                 store_lists(self.database, run, photo.photograph, lists)
 

@@ -7,13 +7,11 @@ XMP has them in ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsLis
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from tagkin.collection.capture import Shot, shot_of
 from tagkin.collection.containers import Metadata, find_metadata
-from tagkin.collection.levels import without_parents
 from tagkin.collection.sidecar_naming import sidecars_of
 from tagkin.collection.tag_lists import IPTC, WINDOWS, merge_lists
 from tagkin.errors import UnreadableImage
@@ -75,16 +73,8 @@ class _Block(NamedTuple):
     rating: int | None = None
 
 
-def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
-    """Read the tags of a photograph and its sidecars, and how it was taken, in one pass.
-
-    Parameters
-    ----------
-    path : path
-        The photograph.
-    parents : collection of str, optional
-        Parents below which tagkin wrote tags; such tags come without them.
-    """
+def read_metadata(path: str | os.PathLike[str]) -> FileMetadata:
+    """Read the tags of a photograph and its sidecars, and how it was taken, in one pass."""
     path = Path(path)
     lists, problems, shot = _read_embedded(path)
     files = {str(path): lists}
@@ -98,10 +88,7 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
         files[str(sidecar)] = block.lists
     unsure = {failure.file for failure in problems}
     for file, lists in files.items():
-        files[file] = {
-            name: without_parents(words, parents)
-            for name, words in _limit_words(lists, file, problems).items()
-        }
+        files[file] = _limit_words(lists, file, problems)
     return FileMetadata(files, problems, shot, unsure)
 
 

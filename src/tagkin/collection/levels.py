@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
-__all__ = ["INTERNAL", "last_level", "merge_tags", "tidy", "without_parents"]
+__all__ = ["INTERNAL", "last_level", "merge_tags", "tidy"]
 
 INTERNAL = {"darktable", "_Digikam_Internal_Tags_"}
 """Top levels below which programs keep internal tags."""
@@ -20,24 +20,6 @@ def tidy(word: str) -> str:
 def last_level(tag: str) -> str:
     """Return the last level of a tag."""
     return tag.rsplit("|", 1)[-1]
-
-
-def without_parents(words: Iterable[str], parents: Collection[str]) -> list[str]:
-    """Return words without a parent below which tagkin wrote tags: ``auto|dog`` as ``dog``.
-
-    The parents themselves are left out.
-    """
-    if not parents:
-        return list(words)
-    left = []
-    for word in words:
-        tag = tidy(word)
-        parent = next((p for p in parents if tag == p or tag.startswith(f"{p}|")), None)
-        if parent is None:
-            left.append(word)
-        elif tag != parent:
-            left.append(tag[len(parent) + 1 :])
-    return left
 
 
 def merge_tags(words: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from lxml import etree
 
-from tagkin.collection.levels import tidy, without_parents
+from tagkin.collection.levels import tidy
 from tagkin.images.image_files import amount, one_line
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "lists_of",
     "parse",
     "value_of",
-    "written_parents",
     "xmp_lists",
     "xmp_rating",
 ]
@@ -268,15 +267,8 @@ def _decode_leniently(packet: bytes) -> str:
 def lists_of(root: Element) -> dict[str, list[str]]:
     """Return the keywords of the photograph in each property that is there, with ``|`` for levels.
 
-    Keywords of its regions or earlier versions are omitted. Keywords that tagkin wrote below a
-    parent come without it; see `written_parents`.
+    Keywords of its regions or earlier versions are omitted.
     """
-    parents = written_parents(root)
-    return {name: without_parents(words, parents) for name, words in _read_lists(root).items()}
-
-
-def _read_lists(root: Element) -> dict[str, list[str]]:
-    """Return the keywords in each property, by description."""
     lists: dict[str, list[str]] = {}
     for description in descriptions(root):
         for field in FIELDS:
@@ -315,14 +307,6 @@ def _find_unread(root: Element) -> str | None:
                 ):
                     return field.name
     return None
-
-
-def written_parents(root: Element) -> set[str]:
-    """Return the parents below which tagkin wrote tags, as its own property records them."""
-    name = f"{{{TAGKIN}}}Under"
-    nodes = root.iter(etree.Element)  # other programs turn attributes into elements
-    values = (node.get(name) or (node.tag == name and node.text) or "" for node in nodes)
-    return {parent for parent in map(tidy, values) if parent}
 
 
 def field_words(description: Element, field: Field) -> Iterator[str]:

@@ -30,7 +30,6 @@ _FILTERS = {
     "threshold": "--threshold",
     "precision": "--precision",
     "only_untagged": "--only-untagged",
-    "under": "--under",
 }
 _NAMED = 3
 

@@ -62,14 +62,6 @@ Align = Annotated[
         help="Also bring the lists of tags that other programs wrote in step.",
     ),
 ]
-Under = Annotated[
-    str | None,
-    typer.Option(
-        "--under",
-        metavar="TAG",
-        help="Parent of the tags: with auto, other programs see auto|dog.",
-    ),
-]
 
 
 @command("write")
@@ -88,7 +80,6 @@ def write(
     embed: Embed = False,
     remove: Remove = False,
     align: Align = False,
-    under: Under = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -123,7 +114,6 @@ def write(
                 embed=embed,
                 remove=remove,
                 align=align,
-                under=under,
                 dry_run=dry_run,
                 progress=step,
             )

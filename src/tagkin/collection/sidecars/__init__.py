@@ -35,7 +35,7 @@ from tagkin.collection.sidecars.sidecar_files import (
     restore,
     revert_values,
 )
-from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag, place_under
+from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag
 
 __all__ = [
     "Convention",
@@ -52,7 +52,6 @@ __all__ = [
     "drop_tags",
     "embed_tags",
     "has_mark",
-    "place_under",
     "provenance_of",
     "put_back_values",
     "remove_scratch",

@@ -2,7 +2,7 @@
 
 ``dc:subject`` has the last level of a tag, ``dog``; ``lr:hierarchicalSubject`` has all levels,
 ``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, and ``music/AC|DC`` for ``music|AC/DC``;
-``tagkin:Written`` names the tag, the run, the confidence, and the parent tag above it.
+``tagkin:Written`` names the tag, the run and the confidence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from tagkin.collection.sidecars.tag_fields import (
     has_tag,
     marked_values,
     missing_values,
-    place_under,
     spell_values,
     tags_to_spread,
     tidy_fields,
@@ -43,7 +42,6 @@ from tagkin.collection.xmp import (
     descriptions,
     lists_of,
     value_of,
-    written_parents,
 )
 from tagkin.errors import SidecarError
 
@@ -122,10 +120,9 @@ def with_tags(
     new = [tag for tag in check_tags(tags) if not has_tag(named, tag)]
     if not new and not align:
         return (b"" if xml is None else xml), ()
-    placed = place_under(new, provenance.under if provenance is not None else "")
     own = [tag for tags in spellings.values() for tag in tags]
-    others = tags_to_spread(own, known, written_parents(root))
-    values = {field: missing_values(field, in_fields[field], placed, others) for field in FIELDS}
+    others = tags_to_spread(own, known)
+    values = {field: missing_values(field, in_fields[field], new, others) for field in FIELDS}
     if not any(values.values()):
         return (b"" if xml is None else xml), ()
     items: list[tuple[Field, Sequence[Item]]] = [
@@ -149,7 +146,7 @@ def drop_tags(xml: bytes, tags: Iterable[str]) -> tuple[bytes, Added]:
     tags = list(map(tidy, tags))
     spellings = field_spellings(markup.root)
     existing = tidy_fields(spellings)
-    values = values_of_tags(existing, tags, written_parents(markup.root))
+    values = values_of_tags(existing, tags)
     records = [record.tag for _, record in written_tags(markup.root) if tidy(record.tag) in tags]
     marks = [(PROVENANCE.name, tag) for tag in {*tags, *records}]
     to_remove = values_to_remove(existing, [*values, *marks])
@@ -201,7 +198,7 @@ def without_tags(xml: bytes, added: Iterable[tuple[str, str]], mark: str) -> byt
     """
     markup = _parse(xml)
     named = [record for _, record in written_tags(markup.root) if record.mark == mark]
-    values = marked_values(added, {record.placed for record in named})
+    values = marked_values(added, {tidy(record.tag) for record in named})
     records = {tidy(record.tag) for record in named}
     values = [pair for pair in values if pair[0] != PROVENANCE.name or tidy(pair[1]) in records]
     to_remove = values_to_remove(tidy_fields(field_spellings(markup.root)), values)

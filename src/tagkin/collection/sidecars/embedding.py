@@ -11,7 +11,7 @@ import itertools
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,24 +63,23 @@ def embed_tags(
     known: Iterable[str] | None = None,
     align: bool = False,
     remove: Iterable[str] = (),
-    parents: Collection[str] = (),
     mark: str,
     record: Callable[[Embedded], None] | None = None,
 ) -> Embedded:
     """Add tags to the XMP inside a photograph, and to its IPTC keywords if it has any.
 
     Links in `path` are resolved. `tags`, `known` and `align` are as in `with_tags`. The tags
-    `remove` are removed, even below one of the `parents`. `mark` is as in `Provenance`. `record` is
-    called when the new file is ready, before the photograph changes. A `SidecarError` says that it
-    cannot be written, and is unchanged.
+    `remove` are removed. `mark` is as in `Provenance`. `record` is called when the new file is
+    ready, before the photograph changes. A `SidecarError` says that it cannot be written, and is
+    unchanged.
     """
     path = Path(path)
     before = _digest(path)
     existing = _read_inside(path, exiftool)
     new = [tag for tag in check_tags(tags) if not has_tag(existing.tags, tag)]
-    removed = existing.values_of(remove, parents)
+    removed = existing.values_of(remove)
     left = existing.without(removed)
-    added = left.missing(new, known, parents) if new or align else ()
+    added = left.missing(new, known) if new or align else ()
     if not added and not removed:
         return Embedded(path, path, before, before, ())
     backup = _backup_for(path)

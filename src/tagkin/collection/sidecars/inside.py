@@ -7,7 +7,7 @@ read IPTC first.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -94,12 +94,10 @@ class Inside:
         """The tags in XMP, each once."""
         return merge_tags(tag for tags in self.fields.values() for tag in tags)
 
-    def missing(
-        self, new: Sequence[str], known: Iterable[str] | None, parents: Collection[str]
-    ) -> Added:
+    def missing(self, new: Sequence[str], known: Iterable[str] | None) -> Added:
         """Return the properties and texts to add for new tags; `known` is as in `with_tags`."""
         own = [tag for tags in self.spellings.values() for tag in tags]
-        others = tags_to_spread(own, known, parents)
+        others = tags_to_spread(own, known)
         values = {f: missing_values(f, self.fields[f], new, others) for f in FIELDS}
         added = [(field.name, value) for field in FIELDS for value in values[field]]
         names = [last_level(tag) for tag in merge_tags([*others, *new])]
@@ -111,14 +109,14 @@ class Inside:
             added += [(WINDOWS, name) for name in dict.fromkeys(names) if name not in there]
         return tuple(dict.fromkeys(added))
 
-    def values_of(self, tags: Iterable[str], parents: Collection[str]) -> Added:
+    def values_of(self, tags: Iterable[str]) -> Added:
         """Return the properties and texts to remove for tags, with a mark for each tag.
 
-        A tag may be below one of the `parents`. A text stays if another tag needs it.
+        A text stays if another tag needs it.
         """
         tags = list(map(tidy, tags))
         marks = [(PROVENANCE.name, tag) for tag in tags]
-        values = [*values_of_tags(self.fields, tags, parents), *marks]
+        values = [*values_of_tags(self.fields, tags), *marks]
         to_remove = values_to_remove(self.fields, values)
         removed = spell_values(self.spellings, to_remove)
         last_levels = set(map(last_level, tags))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from unicodedata import normalize
 
-from tagkin.collection.levels import last_level, merge_tags, tidy, without_parents
+from tagkin.collection.levels import last_level, merge_tags, tidy
 from tagkin.collection.xmp import (
     FIELDS,
     SUBJECT,
@@ -32,7 +32,6 @@ __all__ = [
     "has_tag",
     "marked_values",
     "missing_values",
-    "place_under",
     "spell_values",
     "tags_to_spread",
     "tidy_fields",
@@ -54,12 +53,10 @@ class Provenance:
     write has: run numbers are repeated in other catalogues."""
     confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The probability of each suggested tag; tags from a person have no entry."""
-    under: str = ""
-    """The parent tag above the tags; empty without a parent."""
 
     def of(self, tag: str) -> WrittenTag:
         """Return the record of a tag."""
-        return WrittenTag(tag, self.mark, self.confidence.get(tag), self.under)
+        return WrittenTag(tag, self.mark, self.confidence.get(tag))
 
 
 @dataclass(frozen=True)
@@ -70,26 +67,17 @@ class WrittenTag:
     mark: str
     """As in `Provenance`; it identifies the write."""
     confidence: float | None = None
-    under: str = ""
-    """The parent tag above it; empty without a parent."""
 
     @property
     def run(self) -> str:
         """The number of the run in its catalogue."""
         return self.mark.partition("-")[0]
 
-    @property
-    def placed(self) -> str:
-        """The tag with its parent."""
-        return tidy(place_under([self.tag], self.under)[0])
-
     def properties(self) -> dict[str, str]:
         """Return the properties of the record in a sidecar."""
         properties = {"Tag": self.tag, "Run": self.mark}
         if self.confidence is not None:
             properties["Confidence"] = f"{self.confidence:.3f}"
-        if self.under:
-            properties["Under"] = self.under
         return properties
 
 
@@ -101,16 +89,16 @@ def written_tags(root: Element) -> Iterator[tuple[Element, WrittenTag]]:
     for description in descriptions(root):
         for element in description.findall(PROVENANCE.tag):
             for item in items_of(element):
-                tag, run, confidence, under = (
+                tag, run, confidence = (
                     item.get(f"{{{PROVENANCE.uri}}}{name}")
                     or item.findtext(f".//{{{PROVENANCE.uri}}}{name}")
-                    for name in ("Tag", "Run", "Confidence", "Under")
+                    for name in ("Tag", "Run", "Confidence")
                 )
                 if tag:
                     number = None
                     with suppress(ValueError):
                         number = float(confidence or "")
-                    yield item, WrittenTag(tag, run or "", number, under or "")
+                    yield item, WrittenTag(tag, run or "", number)
 
 
 def check_tags(tags: Iterable[str]) -> list[str]:
@@ -124,11 +112,6 @@ def check_tags(tags: Iterable[str]) -> list[str]:
                 f"The tag {tag!r} has a character that XMP does not allow. Rename the tag."
             )
     return merge_tags(tags)
-
-
-def place_under(tags: Iterable[str], parent: str) -> list[str]:
-    """Return tags below a parent, or unchanged tags without a parent."""
-    return [f"{parent}|{tag}" if parent else tag for tag in tags]
 
 
 FieldTags = Mapping[Field, Sequence[str]]
@@ -170,19 +153,16 @@ def has_tag(tags: Iterable[str], tag: str) -> bool:
     return any(tag in (other, last_level(other)) for other in tags)
 
 
-def tags_to_spread(
-    own: Sequence[str], known: Iterable[str] | None, parents: Collection[str]
-) -> list[str]:
+def tags_to_spread(own: Sequence[str], known: Iterable[str] | None) -> list[str]:
     """Return the tags that all lists of a file get, as the file spells them.
 
-    These are the `known` tags of the photograph, by default all of its `own`, even below one of the
-    `parents`.
+    These are the `known` tags of the photograph, by default all of its `own`.
     """
     if known is None:
         return list(own)
     known = list(known)
     wanted = set(map(tidy, known))
-    return [*known, *(t for t in own if {tidy(t), *without_parents([t], parents)} & wanted)]
+    return [*known, *(tag for tag in own if tidy(tag) in wanted)]
 
 
 def missing_values(
@@ -204,16 +184,11 @@ def missing_values(
     return list(dict.fromkeys(_field_value(field, spellings.get(tag, tag)) for tag in missing))
 
 
-def values_of_tags(
-    existing: FieldTags, tags: Iterable[str], parents: Collection[str] = ()
-) -> list[tuple[str, str]]:
-    """Return the properties and texts that spell tags, each as often as it is there.
-
-    A tag below one of the `parents` counts, too.
-    """
+def values_of_tags(existing: FieldTags, tags: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the properties and texts that spell tags, each as often as it is there."""
     wanted = set(map(tidy, tags))
     listed = [tag for field in FIELDS if field.local != "subject" for tag in existing[field]]
-    dropped = [tag for tag in listed if {tag, *without_parents([tag], parents)} & wanted]
+    dropped = [tag for tag in listed if tag in wanted]
     names = set(map(last_level, wanted)) | _repeated_parents(existing[SUBJECT], listed, dropped)
     return [
         (field.name, field.spell(tag))
