@@ -338,19 +338,6 @@ def test_decisions_travel(on, run, catalogue, tmp_path, world):
     assert run("import", "nowhere.jsonl", "--catalogue", fresh).exit_code == 1
 
 
-def test_tags_travel_as_a_keyword_list(run, tmp_path):
-    names = list(make_photographs(tmp_path / "photos", n_each=1))
-    for name, tags in zip(names, (["animal|dog"], ["hound"], ["[x]"]), strict=False):
-        write_sidecar(tmp_path / "photos" / name, tags)
-    done(run("scan", "photos"))
-    done(run("tags", "merge", "hound", "--into", "animal|dog"))
-    result = run("export", "keywords.txt")
-    done(result)
-    assert 'A keyword list cannot hold "[x]".' in result.stderr
-    assert (tmp_path / "keywords.txt").read_text() == "[animal]\n\tdog\n\t\t{hound}\n"
-    assert run("export", "keywords.txt").exit_code == 1  # it is there already
-
-
 def test_a_second_writer_is_told_who_is_first(run, catalogue):
     with open_catalogue(catalogue, write=True, command="review"):
         result = run("accept", "--at-least", 0, "--catalogue", catalogue)

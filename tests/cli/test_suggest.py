@@ -100,12 +100,12 @@ def test_tags_deleted_since_training_are_seen(run, world, tmp_path, place):
 def test_a_foreign_metadata_file_and_the_way_out(run, world, tmp_path):
     photos = shutil.copytree(world.fresh, tmp_path / "photos")
     (photos / "metadata.jsonl").unlink()
-    (photos / "metadata.csv").write_text("SourceFile,FileName\n./a.jpg,a.jpg\n")
+    (photos / "metadata.csv").write_text("name,size\na.jpg,1\n")
     for path in photos.glob("*.jpg"):
         write_sidecar(path, path.name.split("-")[:2])
     result = run("suggest", "photos")
     assert result.exit_code == 1
-    assert "photos/metadata.csv comes from exiftool" in result.stderr
+    assert "photos/metadata.csv, line 1: there is no column file_name" in result.stderr
     assert "with --tags embedded" in result.stderr
     assert run("scan", "photos", "--tags", "embedded").exit_code == 0
     result = run("suggest", "photos", "--threshold", 0, "--json")

@@ -1,4 +1,4 @@
-"""Write tag files: JSON Lines, or CSV with a row for each image or for each tag."""
+"""Write tag files: JSON Lines, or CSV with a row for each image."""
 
 import csv
 import io
@@ -8,11 +8,9 @@ from pathlib import Path
 from tagkin.collection import TagTable
 from tagkin.collection.tag_files import guarded_cell
 
-SEPARATORS = (";", "|", ",")
-
 
 def write_tag_file(path: Path, table: TagTable) -> Path:
-    """Write a table so that `read_tags` reads the same."""
+    """Write a table so that `read_tags` reads the same; in CSV, no tag has a ;."""
     rows = list(zip(table.file_names, table.tags, strict=True))
     if path.suffix == ".jsonl":
         lines = [json.dumps({"file_name": name, "tags": list(tags)}) for name, tags in rows]
@@ -20,12 +18,10 @@ def write_tag_file(path: Path, table: TagTable) -> Path:
         return path
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    if any(s in tag for _, tags in rows for tag in tags for s in SEPARATORS):
-        writer.writerow(["file_name", "tag"])
-        cells = [[name, tag] for name, tags in rows for tag in tags or [""]]
-    else:
-        writer.writerow(["file_name", "tags"])
-        cells = [[name, ";".join(tags)] for name, tags in rows]
-    writer.writerows([*map(guarded_cell, row)] for row in cells)
+    writer.writerow(["file_name", "tags"])
+    end = ";" if any("," in tag for _, tags in rows for tag in tags) else ""
+    writer.writerows(
+        [guarded_cell(name), guarded_cell(";".join(tags) + end)] for name, tags in rows
+    )
     path.write_bytes(out.getvalue().encode())
     return path

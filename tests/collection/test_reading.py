@@ -101,9 +101,9 @@ def test_tags_of_a_file_come_before_the_keywords_in_photographs(folder):
     assert collection.absent == []
 
 
-def test_what_exiftool_wrote_one_folder_up_is_found(folder):
+def test_names_from_one_folder_up_are_found(folder):
     table = folder / "metadata.csv"
-    table.write_text("SourceFile,Keywords\nphotos/a.jpg,sea\nphotos/trip/c.jpg,\n./b.png,boat\n")
+    table.write_text("file_name,tags\nphotos/a.jpg,sea\nphotos/trip/c.jpg,\n./b.png,boat\n")
     collection = read_collection([folder], table)
     assert by_name(collection) == {"a.jpg": ["sea"], "b.png": ["boat"], "c.jpg": []}
     assert not collection.absent
@@ -114,7 +114,6 @@ def test_what_exiftool_wrote_one_folder_up_is_found(folder):
     [
         "id,size\n1,2\n",
         "file_name,colour\na.jpg,red\n",
-        "SourceFile,FileName\na.jpg,a.jpg\n",
         "",
         "file_name,tags\n",
         "file_name,tags\nsong.wav,loud\n",

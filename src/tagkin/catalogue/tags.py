@@ -22,7 +22,6 @@ from tagkin.catalogue.tag_records import (
     merge_tag,
     tag_number,
 )
-from tagkin.collection import format_tag_list
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
 
@@ -119,17 +118,6 @@ class Tags(Part):
             for synonym, tag in synonyms.items()
             if synonym in counts and tag in counts
         ]
-
-    def keyword_list(self) -> tuple[str, list[str]]:
-        """Return the tags of photographs as a keyword list, with merged tags as synonyms.
-
-        Also return the tags that such a list cannot hold; see `tagkin.collection.format_tag_list`.
-        """
-        names = [tag.name for tag in self.list_all() if tag.n_found + tag.n_accepted]
-        merged = self._db.rows(
-            "SELECT s.name, t.name FROM tags s JOIN tags t ON t.id = s.same_as ORDER BY s.id"
-        )
-        return format_tag_list(names, dict(merged))
 
     def same_meaning(self) -> list[Duplicates]:
         """Find pairs of tags that mean the same, such as car and automobile, or Hund and dog."""

@@ -178,7 +178,7 @@ Vocabulary = Annotated[
         "--vocabulary",
         metavar="FILE|common",
         help="Also suggest tags that no photograph has yet, by their names: from a text file, "
-        "one per line or a keyword list of Lightroom, or common tags.",
+        "one per line, or common tags.",
     ),
 ]
 

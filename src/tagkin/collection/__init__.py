@@ -19,7 +19,6 @@ from tagkin.lazy_names import lazy_names
 if TYPE_CHECKING:
     from tagkin.collection.matching import TagTable as TagTable
     from tagkin.collection.tag_files import read_tags as read_tags
-    from tagkin.collection.word_lists import format_tag_list as format_tag_list
     from tagkin.collection.word_lists import read_synonyms as read_synonyms
     from tagkin.collection.word_lists import read_tag_list as read_tag_list
 
@@ -29,7 +28,6 @@ __all__ = [
     "Shot",
     "TagTable",
     "find_photographs",
-    "format_tag_list",
     "read_capture",
     "read_collection",
     "read_keywords",
@@ -43,7 +41,6 @@ __all__ = [
 # Imported at first use, because few collections have such files.
 _HOMES = {
     "TagTable": "matching",
-    "format_tag_list": "word_lists",
     "read_synonyms": "word_lists",
     "read_tag_list": "word_lists",
     "read_tags": "tag_files",

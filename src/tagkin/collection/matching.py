@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -21,7 +21,6 @@ __all__ = ["Matches", "TagTable", "match_table"]
 
 _NAMED = 5  # examples in a message
 _LOOKED_AT = 20  # files that show whether a root is where the catalogue has it
-_LEVELS = 12  # last levels of a root's path that are looked for
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ def match_table(
         by_name.setdefault(file.name, []).append(i)
     if table.roots:
         table = _locate_names(table, path, list(by_path), searched)
-    others = _OtherFiles(locations)
-    matches = Matches({}, [], [])
+    matches, photographs = Matches({}, [], []), suffixes() | raw_suffixes()
     for name, tags in zip(table.file_names, table.tags, strict=True):
         names = _spellings(name)
         paths = [name] if name in by_path else _paths(names, folders)
@@ -91,11 +89,12 @@ def match_table(
         if len(indices) == 1:
             known = matches.tags.get(indices[0], [])
             matches.tags[indices[0]] = list(dict.fromkeys([*known, *tags]))
-        elif (other := others.find(names, paths)) is not None:
-            suffix = os.path.splitext(other)[1] or "no suffix"
-            matches.unread.append(Failure(other, f"not an image tagkin reads ({suffix})"))
-        elif not any(map(os.path.exists, paths)):  # else it exists outside the locations
+        elif (existing := next(filter(os.path.exists, paths), None)) is None:
             matches.absent.append(name)
+        elif (suffix := os.path.splitext(existing)[1].lower()) not in photographs:
+            reason = f"not an image tagkin reads ({suffix or 'no suffix'})"
+            matches.unread.append(Failure(existing, reason))
+        # else it exists outside the locations
     if len(matches.absent) == len(table):
         first = ", ".join(matches.absent[:_NAMED])
         raise InvalidInput(
@@ -103,35 +102,6 @@ def match_table(
             f"in {', '.join(map(str, folders))}."
         )
     return matches
-
-
-class _OtherFiles:
-    """Files without the suffix of a photograph; the folders are searched at first use."""
-
-    def __init__(self, locations: Sequence[Path]):
-        self._locations = locations
-        self._photographs = suffixes() | raw_suffixes()
-
-    def find(self, names: Sequence[str], paths: Sequence[str]) -> str | None:
-        """Return the file with one of the names or paths; None for a photograph or no file."""
-        if self._is_photograph(names[0]):
-            return None
-        for path in filter(os.path.isfile, paths):
-            return path
-        return next((self._by_name[name] for name in names if name in self._by_name), None)
-
-    @cached_property
-    def _by_name(self) -> dict[str, str]:
-        paths: dict[str, str] = {}
-        for location in self._locations:
-            for folder, _, names in os.walk(location):
-                for name in names:
-                    if not self._is_photograph(name):
-                        paths.setdefault(name, os.path.join(folder, name))
-        return paths
-
-    def _is_photograph(self, name: str) -> bool:
-        return os.path.splitext(name)[1].lower() in self._photographs
 
 
 def _paths(names: Sequence[str], folders: Sequence[Path]) -> list[str]:
@@ -153,36 +123,19 @@ def _locate_names(
 ) -> TagTable:
     """Return a catalogue's table with the absolute names that its photographs have here.
 
-    The root may be on a volume that is mounted elsewhere now, on another machine, or moved.
-    Photographs outside `folders`, which were searched, are left out. A root that is not where the
-    catalogue has it is looked for by the last levels of its path, in the folders and above them.
-    It is taken if at least half of its photographs there are among `files`, and no other root is
-    there.
+    The root may be on a volume that is mounted elsewhere now, on another machine, or moved; see
+    `_find_base`. Photographs outside `folders`, which were searched, are left out.
     """
     here = {_nfc(file): file for file in files}
     tops = [os.path.abspath(folder) for folder in folders]
     starts = tuple(os.path.join(_nfc(top), "") for top in tops)
-    known = {parent for folder in set(map(os.path.dirname, here)) for parent in _parents(folder)}
     names = _names_by_root(table)
-    places: dict[str, str] = {}
-    for root, rows in names.items():
-        first = list(rows)[:_LOOKED_AT]
-        is_searched = any(_local(root, name) in here for name in rows)
-        if is_searched or any(os.path.exists(_local(root, name)) for name in first):
-            places[root] = root
-    taken = set(places.values())
+    bases = {root: root for root, rows in names.items() if _is_in_place(root, rows, here)}
     for root, rows in sorted(names.items(), key=lambda item: -len(item[1])):
-        if root not in places:
-            counts = {
-                base: _count(base, rows, here, starts)
-                for base in _candidates(root, tops, known)
-                if base not in taken
-            }
-            if counts and max(counts.values()):
-                places[root] = max(counts, key=lambda base: counts[base])
-                taken.add(places[root])
+        if root not in bases and (base := _find_base(root, rows, here, starts, bases.values())):
+            bases[root] = base
     tags: dict[str, list[str]] = {}
-    for root, base in places.items():
+    for root, base in bases.items():
         for name, row in names[root].items():
             local = _local(base, name)
             if local in here or local.startswith(starts):
@@ -211,34 +164,47 @@ def _names_by_root(table: TagTable) -> dict[str, dict[str, int]]:
     return names
 
 
+def _is_in_place(root: str, names: Iterable[str], here: Collection[str]) -> bool:
+    """Whether a root is where the catalogue has it."""
+    locations = [_local(root, name) for name in names]
+    return any(file in here for file in locations) or any(
+        map(os.path.exists, locations[:_LOOKED_AT])
+    )
+
+
+def _find_base(
+    root: str,
+    names: Iterable[str],
+    here: Collection[str],
+    starts: tuple[str, ...],
+    taken: Collection[str],
+) -> str | None:
+    """Return the folder that has most of a root's photographs now, or None.
+
+    It has the name of the root, or the searched folders `starts` are in it, and it is the base of
+    no other root. At least half of the photographs that were searched for there must be there.
+    """
+    by_name: dict[str, list[str]] = {}
+    for file in here:
+        by_name.setdefault(os.path.basename(file), []).append(file)
+    n_there: Counter[str] = Counter()
+    ends = [os.sep + _local("", name) for name in names]
+    for end in ends:
+        same_name = by_name.get(os.path.basename(end), ())
+        n_there.update(file.removesuffix(end) for file in same_name if file.endswith(end))
+    last_level = _nfc(root.rstrip("/").rpartition("/")[2])
+    for base, n in n_there.most_common():
+        is_above = any(start.startswith(os.path.join(base, "")) for start in starts)
+        n_searched = sum((base + end).startswith(starts) for end in ends)
+        is_named = is_above or os.path.basename(base) == last_level
+        if is_named and base not in taken and 2 * n >= n_searched:
+            return base
+    return None
+
+
 def _nfc(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
 def _local(base: str, name: str) -> str:
     return _nfc(os.path.join(base, name).replace("/", os.sep))
-
-
-def _candidates(root: str, tops: Sequence[str], known: Collection[str]) -> Iterator[str]:
-    """Yield known folders that may be the root now, most levels of its path first."""
-    levels = [level for level in root.split("/") if level][-_LEVELS:]
-    for start in range(len(levels) + 1):
-        for top in tops:
-            for above in _parents(top):
-                base = _nfc(os.path.join(above, *levels[start:]))
-                if base in known:
-                    yield base
-
-
-def _parents(folder: str) -> list[str]:
-    """Return a folder and all folders above it."""
-    path = Path(folder)
-    return [str(path), *map(str, path.parents)]
-
-
-def _count(base: str, names: Iterable[str], here: Collection[str], starts: tuple[str, ...]) -> int:
-    """Return how many names exist below a folder; 0 if less than half of those searched for."""
-    local = [_local(base, name) for name in names]
-    n_there = sum(file in here for file in local)
-    n_searched = sum(file.startswith(starts) for file in local)
-    return n_there if 2 * n_there >= n_searched else 0

@@ -3,18 +3,11 @@
 A file has a column ``file_name`` and a column of tags, which is the requested column or the first
 of ``tags``, ``labels``, ``tag`` and ``label``. Other columns are not read.
 
-- A column ``tag`` or ``label`` holds one tag per row. An image with several tags has several rows;
-  an image without tags has an empty cell.
-- Any other column holds all tags of the image. In JSON Lines (``.jsonl``) it is a list of texts or
-  null. In CSV (``.csv``) it is a text in which ``;`` separates the tags, or ``|`` if no cell of the
-  column has a ``;``, or ``,`` if no cell has either.
+- In JSON Lines (``.jsonl``), the tags of an image are a list of texts, a text or null.
+- In CSV (``.csv``), ``;`` separates tags, or ``,`` if no cell of the column has a ``;``.
 
 Rows with the same file name are one image with all their tags. Files are UTF-8. A ' before =, +, -
 or @ at the start of a CSV cell is removed: it stops spreadsheets from reading a formula.
-
-Tables from ``exiftool -csv -r FOLDER > metadata.csv`` are read as well. ``SourceFile`` names the
-images, and ``Keywords``, ``Subject`` and ``HierarchicalSubject`` together hold their tags, perhaps
-with the kind before the name, as in ``IPTC:Keywords``.
 
 `tagkin.collection.program_catalogues` reads ``digikam4.db``, ``.lrcat`` and ``.photoslibrary``.
 """
@@ -32,7 +25,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tagkin.collection.levels import merge_tags
 from tagkin.collection.matching import TagTable
 from tagkin.errors import InvalidInput, Parameter, StorageError
 
@@ -42,12 +34,8 @@ _METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as
 _EMBEDDED = (" read only keywords with ", Parameter("tags", "embedded"), ".")
 _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
-_ONE_TAG = ("tag", "label")
-_SEPARATORS = (";", "|", ",")
 _CATALOGUES = (".db", ".lrcat", ".sqlite")  # of other programs
 _LIBRARY = ".photoslibrary"
-_EXIFTOOL_NAME = "SourceFile"
-_EXIFTOOL_COLUMNS = ("HierarchicalSubject", "Subject", "Keywords")
 _FORMULA = re.compile("'*[=+@-]")  # also after an own ', so reading reverses writing
 _NOT_TEXT = re.compile("[\ud800-\udfff]")  # lone surrogates, which JSON can escape
 
@@ -102,13 +90,10 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
         return _read_catalogue(path, column)
     parse = _choose_parser(path)
     rows = list(parse(_read_text(path), path))
-    if parse is _csv_rows and rows and _NAME not in rows[0].cells:
-        return _exiftool_table(rows, column, path)
     column = _choose_column(rows, column, path)
-    if parse is _csv_rows and column not in _ONE_TAG:
+    if parse is _csv_rows:
         texts = [str(row.cells[column]) for row in rows]
-        used = (s for s in _SEPARATORS if any(s in text for text in texts))
-        separator = next(used, _SEPARATORS[0])
+        separator = ";" if any(";" in text for text in texts) else ","
         for row, text in zip(rows, texts, strict=True):
             row.cells[column] = text.split(separator)
     tags: dict[str, list[str]] = {}
@@ -156,8 +141,6 @@ def _read_text(path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        if path.suffix.lower() == ".csv" and _EXIFTOOL_NAME.encode() in data[:16]:
-            return data.decode("utf-8-sig", "surrogateescape")  # file names can be any bytes
         # error.start does not count a byte order mark
         start = error.start + len(data) - len(error.object)
         line = data.count(b"\n", 0, start) + 1
@@ -197,7 +180,7 @@ def _remove_guard(cell: str) -> str:
 
 def _check_header(header: list[str], path: Path, line: int) -> list[str]:
     twice = [name for name, n in Counter(header).items() if n > 1 and name]
-    if not {_NAME, _EXIFTOOL_NAME} & set(header) or twice:
+    if _NAME not in header or twice:
         fault = f"the column {twice[0]} occurs twice" if twice else f"there is no column {_NAME}"
         columns = ", ".join(header)
         raise _line_error(path, line, f"{fault}; found {columns}. Separate columns by commas.")
@@ -239,35 +222,7 @@ def _tags_of(row: _Row, column: str, path: Path) -> list[str]:
     value = row.cells.get(column)
     if value is None:
         return []
-    tags = [value] if column in _ONE_TAG else value
+    tags = [value] if isinstance(value, str) else value
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        expected = "a text" if column in _ONE_TAG else "a list of texts"
-        raise _line_error(path, row.line, f"{column} is {value!r}; expected {expected}.")
+        raise _line_error(path, row.line, f"{column} is {value!r}; expected a list of texts.")
     return [_NOT_TEXT.sub("\ufffd", tag) for tag in tags]
-
-
-def _exiftool_table(rows: list[_Row], column: str | None, path: Path) -> TagTable:
-    """Return the files with tags; exiftool also lists files that are not images."""
-    header = list(rows[0].cells)
-    columns = [name for name in header if name == column]
-    if column is None:
-        kinds = {name: name.rsplit(":", 1)[-1] for name in header}
-        columns = [name for kind in _EXIFTOOL_COLUMNS for name in kinds if kinds[name] == kind]
-    if not columns:
-        raise InvalidInput(
-            f"{path} comes from exiftool and has no column {column or 'of tags'}; found "
-            f"{', '.join(header)}. Export {', '.join(_EXIFTOOL_COLUMNS)}, or name the "
-            "column of tags with ",
-            Parameter("column", "NAME"),
-            ".",
-        )
-    tags: dict[str, list[str]] = {}
-    for row in rows:
-        cells = [str(row.cells[name]) for name in columns]
-        if any(map(_NOT_TEXT.search, cells)):
-            raise _line_error(path, row.line, "its tags are not UTF-8. Save the file as UTF-8.")
-        # exiftool's default is a comma, and | separates levels
-        words = [word for cell in cells for word in cell.split(";" if ";" in cell else ",")]
-        if row_tags := merge_tags(words):
-            tags.setdefault(str(row.cells[_EXIFTOOL_NAME]), []).extend(row_tags)
-    return TagTable(list(tags), list(tags.values()))

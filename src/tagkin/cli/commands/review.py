@@ -53,7 +53,7 @@ def review(
             metavar="FILE|common",
             show_default=False,
             help="Tags to suggest by name if there is little to learn from: from a text file, one "
-            "per line or a keyword list of Lightroom, or common tags.",
+            "per line, or common tags.",
         ),
     ] = None,
     backbone: Annotated[

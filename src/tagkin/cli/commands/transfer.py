@@ -1,4 +1,4 @@
-"""tagkin export and tagkin import: carry decisions as JSON lines, and tags as text."""
+"""tagkin export and tagkin import: carry decisions as JSON lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.output import (
     check_target,
     json_line,
-    note,
     relative,
     say,
     send,
@@ -20,7 +19,7 @@ from tagkin.cli.output import (
 )
 from tagkin.cli.registry import command
 from tagkin.errors import StorageError
-from tagkin.wording import count, quote_tags
+from tagkin.wording import count
 
 File = Annotated[Path, options.argument("FILE")]
 
@@ -29,33 +28,22 @@ File = Annotated[Path, options.argument("FILE")]
 def export_decisions(
     file: File, overwrite: options.Overwrite = False, catalogue: options.Catalogue = None
 ) -> None:
-    """Write decisions as JSON lines, or tags as a keyword list.
+    """Write decisions as JSON lines.
 
     FILE is a .jsonl file, or - for standard output. It gets decisions, finished photographs and
-    edits of tags. Only the catalogue holds decisions; tags and
-    photographs are in your files. tagkin import reads FILE again, here or on another machine.
-    Photographs are identified by content.
-
-    A .txt file gets the tags with their levels, and merged tags as synonyms, as Lightroom's
-    Metadata › Import Keywords and tagkin suggest --vocabulary read them.
+    edits of tags. Only the catalogue holds decisions; tags and photographs are in your files.
+    tagkin import reads FILE again, here or on another machine. Photographs are identified by
+    content.
 
     Examples
     --------
     tagkin export backup.jsonl
     tagkin export - > backup.jsonl
-    tagkin export keywords.txt
     """
     to_file = str(file) != "-"
     if to_file:
-        check_target(file, overwrite, (".jsonl", ".txt"))
+        check_target(file, overwrite, (".jsonl",))
     with open_for_command(catalogue) as opened:
-        if to_file and file.suffix.lower() == ".txt":
-            text, left_out = opened.tags.keyword_list()
-            write_file(file, text)
-            if left_out:
-                note(f"A keyword list cannot hold {quote_tags(left_out)}.")
-            say(f"{count(text.count(chr(10)), 'line')} written to {relative(file)}.")
-            return
         lines = map(json_line, opened.export_lines())
         if not to_file:
             for line in lines:
