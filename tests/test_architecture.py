@@ -64,8 +64,7 @@ ALLOWED = {
     "images": FILES | {"machine"},
     "collection": FILES | {"images"},
     "features": FOUNDATION | FILES | {"images"},
-    "tag_server": {"images", "progress"},
-    "immich": FILES | {"images", "tag_server", "version", "wording"},
+    "immich": FILES | {"images", "version", "wording"},
     "annotator": FOUNDATION
     | FILES
     | {
@@ -94,7 +93,6 @@ ALLOWED = {
         "labels",
         "storage",
         "tag_meanings",
-        "tag_server",
         "wording",
     },
     "pages": FOUNDATION
@@ -130,7 +128,6 @@ ALLOWED = {
         "images",
         "immich",
         "tag_meanings",
-        "tag_server",
         "pages",
         "server",
         "storage",
@@ -665,10 +662,10 @@ DOORS = [
     ),
     (
         "a server is reached by its collection, and by `tagkin connect`",
-        r"^\s*(import|from) tagkin\.immich\b",
+        r"^\s*(import|from) tagkin\.immich\b(?!\.name\b)",
         ["src"],
         {
-            "src/tagkin/catalogue/known_sources.py",
+            *(f"src/tagkin/catalogue/{name}.py" for name in ("known_sources", "server_source")),
             "src/tagkin/cli/commands/connect.py",
             *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "library", "server")),
         },

@@ -48,9 +48,9 @@ def test_copies_are_small_and_private_and_say_when_they_were_taken(immich, open_
         assert max(image.size) == 1024
         assert image.getexif().get_ifd(0x8769)[0x9003] == "2024:05:01 12:00:00"
         assert image.getexif()[0x110] == "Kamera X1"
-    for path in (file, server_folder("immich") / "library.json"):
+    for path in (file, server_folder() / "library.json"):
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert stat.S_IMODE(os.stat(server_folder("immich")).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(server_folder()).st_mode) == 0o700
 
 
 def test_a_second_scan_asks_only_for_changes(catalogue, immich, photos):
@@ -164,7 +164,7 @@ def test_stacks_are_bursts(catalogue, immich, photos):
 def test_a_dry_run_keeps_nothing(immich, photos, open_collection):
     with open_collection():
         pass
-    folder = server_folder("immich")
+    folder = server_folder()
     with open_for_scan(folder, dry_run=True) as catalogue:
         assert len(catalogue.scan().added) == 6
     assert [file.name for file in folder.iterdir()] == ["connection.json"]

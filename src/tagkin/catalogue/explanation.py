@@ -15,7 +15,7 @@ from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
 from tagkin.collection.sidecars import WrittenTag, provenance_of
 from tagkin.errors import SidecarError
-from tagkin.tag_server import SERVERS
+from tagkin.immich.name import NAME
 
 __all__ = ["Explained", "TagProvenance", "TagSource", "explain_photograph"]
 
@@ -89,7 +89,7 @@ def explain_photograph(database: Database, path: str) -> Explained:
         tags[name].state = "found"
         for word, place in places:
             file = place or photograph
-            is_file = place not in SERVERS.values()
+            is_file = place != NAME
             source = TagSource(
                 "file", f"is in {file}", file=file if is_file else None, note=word or None
             )

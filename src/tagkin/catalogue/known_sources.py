@@ -29,8 +29,8 @@ from tagkin.catalogue.write_run import FolderWriter
 from tagkin.catalogue.written_files import finish_writes
 from tagkin.collection.sidecars import check_exiftool
 from tagkin.errors import InvalidInput
+from tagkin.immich.name import NAME
 from tagkin.progress import Progress
-from tagkin.tag_server import SERVERS
 
 __all__ = ["FolderSource", "open_source", "server_folder", "server_name"]
 
@@ -78,15 +78,14 @@ class FolderSource:
         return undo_in_folder(self._database, writes)
 
 
-def server_folder(name: str) -> Path:
-    """Return the folder of a server's collection."""
-    return default_data_folder().absolute() / "servers" / name
+def server_folder() -> Path:
+    """Return the folder of the collection on a server."""
+    return default_data_folder().absolute() / "servers" / NAME.lower()
 
 
 def server_name(root: Path) -> str:
     """Return the program whose server a root is the folder of; empty for other folders."""
-    is_known = root.name in SERVERS and root == server_folder(root.name).resolve()
-    return SERVERS[root.name] if is_known else ""
+    return NAME if root == server_folder().resolve() else ""
 
 
 def open_source(database: Database) -> Source:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
@@ -31,7 +31,9 @@ from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import Failure, content_digest, encode_jpeg, read_bytes, thumbnail_of
 from tagkin.progress import Progress
-from tagkin.tag_server import ServerPhoto, TagServer
+
+if TYPE_CHECKING:  # imported if a person connected
+    from tagkin.immich import Asset, ImmichServer
 
 __all__ = ["ServerSource"]
 
@@ -42,9 +44,9 @@ _QUALITY = 85
 class ServerSource:
     """A server; see `tagkin.catalogue.source.Source`."""
 
-    def __init__(self, database: Database, server: TagServer):
+    def __init__(self, database: Database, server: ImmichServer):
         self._database, self._server = database, server
-        self._photos: dict[str, ServerPhoto] = {}
+        self._photos: dict[str, tuple[Asset, list[str]]] = {}
 
     @property
     def title(self) -> str:
@@ -58,34 +60,35 @@ class ServerSource:
         photos, failures = self._server.list_photographs(step, keep=not self._database.is_copy)
         if not photos:
             raise InvalidInput(f"{self.title} has no photograph of yours.")
-        self._photos = {photo.path: photo for photo in photos}
-        return Listing({photo.path: self._list(photo) for photo in photos}, failures, {}, [])
+        self._photos = {photo.path: (photo, tags) for photo, tags in photos.items()}
+        listed = {photo.path: self._list(photo, tags) for photo, tags in photos.items()}
+        return Listing(listed, failures, {}, [])
 
-    def _list(self, photo: ServerPhoto) -> Listed:
+    def _list(self, photo: Asset, tags: list[str]) -> Listed:
         file, state = self._database.absolute(photo.path), _state(photo)
         if not os.path.isfile(file):
             state = state._replace(mtime=RACY)  # a copy is made
-        tags = "\0".join(sorted(photo.tags))
-        beside = hashlib.blake2b(tags.encode(), digest_size=16).digest() if tags else None
+        text = "\0".join(sorted(tags))
+        beside = hashlib.blake2b(text.encode(), digest_size=16).digest() if tags else None
         return Listed(photo.path, file, state, beside, ())
 
     def read(self, listed: Listed, with_content: bool) -> Reading:
         """Copy the pixels of a photograph, unless they are here; its tags are known."""
-        photo, digest = self._photos[listed.path], None
+        (photo, tags), digest = self._photos[listed.path], None
         if with_content:
             try:
                 digest = content_digest(self._read_pixels(photo, Path(listed.file)))
             except UnreadableImage as error:
                 return Reading(listed, None, None, [Failure(listed.file, str(error))])
             listed = listed._replace(state=_state(photo))
-        lists = {f"//{self._server.name}": _list_of(self._server, photo.tags)}
-        return Reading(listed, digest, ListsRead(lists), [], Shot(photo.taken, photo.camera))
+        lists = {f"//{self._server.name}": _list_of(self._server, tags)}
+        return Reading(listed, digest, ListsRead(lists), [], Shot(photo.moment, photo.camera))
 
-    def _read_pixels(self, photo: ServerPhoto, file: Path) -> bytes:
+    def _read_pixels(self, photo: Asset, file: Path) -> bytes:
         if file.is_file():
             return read_bytes(file)
         pixels = thumbnail_of(self._server.read_pixels(photo.path), _SIDE)
-        data = encode_jpeg(pixels, _QUALITY, taken=photo.taken, camera=photo.camera)
+        data = encode_jpeg(pixels, _QUALITY, taken=photo.moment, camera=photo.camera)
         if not self._database.is_copy:
             make_private_folder(file.parent)
             write_whole(file, data, private=True)
@@ -160,7 +163,7 @@ class ServerSource:
 class _ServerWriter:
     """Writes tags to a server; see `tagkin.catalogue.source.TagWriter`."""
 
-    def __init__(self, database: Database, server: TagServer):
+    def __init__(self, database: Database, server: ImmichServer):
         self._database, self._server = database, server
         self._writes = Writes(database)
 
@@ -211,9 +214,9 @@ class _ServerWriter:
         return self._writes.plan(run, photo, photo.path, change)
 
 
-def _state(photo: ServerPhoto) -> State:
-    """Return the state of a photograph, which is its version."""
-    first, second = struct.unpack(">qq", photo.version[:16])
+def _state(photo: Asset) -> State:
+    """Return the state of a photograph, which is its checksum."""
+    first, second = struct.unpack(">qq", bytes.fromhex(photo.checksum)[:16])
     return State(0, first & (2**63 - 1), second)
 
 
@@ -235,7 +238,7 @@ def _settle(
 
 
 def _store_tags(
-    database: Database, server: TagServer, photograph: int, tags: Mapping[str, str]
+    database: Database, server: ImmichServer, photograph: int, tags: Mapping[str, str]
 ) -> None:
     """Store which tags a photograph has now."""
     lists = _list_of(server, tags.values())
@@ -243,6 +246,6 @@ def _store_tags(
         store_own_lists(database, photograph, f"//{server.name}", lists)
 
 
-def _list_of(server: TagServer, tags: Iterable[str]) -> dict[str, list[str]]:
+def _list_of(server: ImmichServer, tags: Iterable[str]) -> dict[str, list[str]]:
     """Return the list of tags that a server has, by its name."""
     return {server.name: merge_tags(tags)}

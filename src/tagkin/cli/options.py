@@ -11,7 +11,7 @@ import typer
 from typer.models import ArgumentInfo
 
 from tagkin.features.backbone_names import BACKBONES
-from tagkin.tag_server import SERVERS
+from tagkin.immich.name import NAME
 
 T = TypeVar("T")
 
@@ -102,11 +102,11 @@ def find_on_server(value: object) -> object:
     """Return the path of a server's collection for its name, such as immich or immich/2024."""
     if isinstance(value, list):
         return [find_on_server(each) for each in value]
-    if not isinstance(value, Path) or not SERVERS.keys() & set(value.parts[:1]):
+    if not isinstance(value, Path) or value.parts[:1] != (NAME.lower(),):
         return value
     from tagkin.catalogue.known_sources import server_folder
 
-    folder = server_folder(value.parts[0])
+    folder = server_folder()
     return folder.joinpath(*value.parts[1:]) if folder.is_dir() else value
 
 

@@ -54,6 +54,11 @@ class Asset:
     """By the camera's clock, ISO 8601."""
     camera: str
 
+    @property
+    def moment(self) -> datetime | None:
+        """When it was taken."""
+        return None if self.taken is None else datetime.fromisoformat(self.taken)
+
 
 @dataclass
 class Library:

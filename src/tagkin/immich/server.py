@@ -25,8 +25,8 @@ from tagkin.immich.library import (
     read_moment,
     to_value,
 )
+from tagkin.immich.name import NAME
 from tagkin.progress import Progress
-from tagkin.tag_server import SERVERS, ServerPhoto
 from tagkin.wording import count
 
 __all__ = ["PERMISSIONS", "ImmichServer"]
@@ -43,7 +43,9 @@ _FULL = 24 * 3600.0  # seconds after which all photographs are listed, to notice
 
 
 class ImmichServer:
-    """A server, and what was listed of it; see `tagkin.tag_server.TagServer`.
+    """A server, and what was listed of it. Every method may raise `ServerError`.
+
+    Paths are those of a catalogue: from its root, unique and lasting.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ class ImmichServer:
         Where the library is kept.
     """
 
-    name = SERVERS["immich"]
+    name = NAME
 
     def __init__(self, connection: Connection, folder: Path):
         self._connection, self._folder = connection, folder
@@ -88,8 +90,10 @@ class ImmichServer:
 
     def list_photographs(
         self, step: Progress, *, keep: bool
-    ) -> tuple[list[ServerPhoto], list[Failure]]:
-        """List what changed since the last listing, or all photographs once a day, and all tags.
+    ) -> tuple[dict[Asset, list[str]], list[Failure]]:
+        """Return all photographs with their tags, and why others are left out.
+
+        Asks for what changed since the last listing, or for all photographs once a day.
 
         Parameters
         ----------
@@ -109,16 +113,7 @@ class ImmichServer:
         tags_of = self._list_tags(assets, step)
         if keep:
             self._keep(library)
-        photos = [
-            ServerPhoto(
-                asset.path,
-                bytes.fromhex(asset.checksum),
-                tags_of.get(asset.id, []),
-                None if asset.taken is None else datetime.fromisoformat(asset.taken),
-                asset.camera,
-            )
-            for asset in assets.values()
-        ]
+        photos = {asset: tags_of.get(asset.id, []) for asset in assets.values()}
         waiting = f"Immich is still reading {count(n_waiting, 'new photograph')}; scan again later"
         return photos, [Failure(self.address, waiting)] if n_waiting else []
 

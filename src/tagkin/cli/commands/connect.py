@@ -50,7 +50,7 @@ def connect(
     from tagkin.catalogue.known_sources import server_folder
     from tagkin.immich import Connection, ImmichServer, check_address, store_connection
 
-    folder, address = server_folder(server), check_address(address)
+    folder, address = server_folder(), check_address(address)
     if dry_run:
         if as_json:
             send_json({"address": address, "dry_run": True})
