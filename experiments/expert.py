@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from experiments.methods import PAPER_METHODS, Setting, grid, methods_for, score
+from experiments.neighborhoods import neighborhood_jaccard
 from experiments.selection import neighbor_lists
 from experiments.study import Measured, Step, Study
-from tagkin.evaluation import mean_average_precision, neighborhood_jaccard
+from tagkin.evaluation import mean_average_precision
 
 __all__ = ["VIEWS", "best", "chosen", "curve", "jaccard", "steps", "view"]
 
@@ -121,7 +122,7 @@ def jaccard(study: Study, recipe: str) -> dict[str, np.ndarray]:
         problem = study.expert
         neighbors = study.lists("expert", recipe).of_new.indices
         sizes = [k for k in study.config.curve if k <= neighbors.shape[1]]
-        overlap = neighborhood_jaccard(problem.truth, problem.Y, neighbors, sizes=sizes)
+        overlap = neighborhood_jaccard(problem.truth, problem.Y, neighbors, sizes)
         return {"sizes": sizes, "overlap": overlap}
 
     return study.store.get_or_compute(

@@ -1,4 +1,4 @@
-"""Metrics of scores and neighbourhoods, per-label reports and plots."""
+"""Metrics of scores, and reports per label."""
 
 from tagkin.evaluation.label_reports import LabelReport, label_report
 from tagkin.evaluation.metrics import (
@@ -9,18 +9,14 @@ from tagkin.evaluation.metrics import (
     scorer,
     top_labels,
 )
-from tagkin.evaluation.neighborhoods import neighborhood_jaccard
-from tagkin.evaluation.plots import draw_reliability
 
 __all__ = [
     "LabelReport",
     "average_precision",
-    "draw_reliability",
     "evaluate",
     "label_report",
     "mean_average_precision",
     "mean_image_average_precision",
-    "neighborhood_jaccard",
     "scorer",
     "top_labels",
 ]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from io import StringIO
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.arrays.labels import check_pair, read_scores
-from tagkin.errors import InvalidInput, MissingExtra, pip_install
+from tagkin.errors import InvalidInput
 from tagkin.evaluation.metrics import (
     assign_best,
     average_precision,
@@ -21,21 +20,21 @@ from tagkin.evaluation.metrics import (
     precision_recall,
 )
 
-if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
-
 __all__ = ["LabelReport", "label_report"]
 
 _CONFUSED = 3  # labels that a label was taken for
 _PRIOR_IMAGES = 10  # images of mean quality that are added to each label's own
+_NUMBERS = (  # of the rows of a table
+    *("support", "average_precision", "damped_precision"),
+    *("n_assigned", "precision", "recall", "min_score"),
+)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelReport:
     """Metrics of each of D labels, computed by `label_report`.
 
-    Attributes are in the order of the columns of Y. Tables and figures have the rows in `order`.
+    Attributes are in the order of the columns of Y. Tables have the rows in `order`.
 
     Attributes
     ----------
@@ -97,64 +96,17 @@ class LabelReport:
 
         return np.array(sorted(range(len(self.names)), key=key), dtype=np.intp)
 
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame with a row for each label, in `order`. Needs pandas.
-
-        Its index holds the label indices: ``to_frame().loc[t]`` is the label of column t.
-        """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingExtra(
-                f"A data frame needs pandas: {pip_install('report')}. to_csv() does without."
-            ) from error
-        return pandas.DataFrame(self._columns(), index=self.order)
-
     def to_csv(self) -> str:
         """Return the text of a CSV file with a row for each label, in `order`; NaN is empty."""
-        columns = self._columns()
-        lines: list[str] = []
-        writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(map(_as_text, row) for row in zip(*columns.values(), strict=True))
-        return "".join(lines)
-
-    def draw(self, *, n_labels: int = 40) -> Figure:
-        """Draw a matplotlib Figure of average precision and support, in `order`.
-
-        Needs matplotlib.
-
-        Parameters
-        ----------
-        n_labels : int
-            If there are more, show the first and the last; at least two.
-        """
-        from tagkin.evaluation.plots import draw_labels
-
-        order = self.order
-        return draw_labels(
-            self.names[order], self.average_precision[order], self.support[order], n_labels
-        )
-
-    def _columns(self) -> dict[str, np.ndarray | list[str]]:
-        """Return the columns of tables, with rows in `order`."""
-        order = self.order
-        shown = {
-            "name": self.names,
-            "support": self.support,
-            "average_precision": self.average_precision,
-            "damped_precision": self.damped_precision,
-            "n_assigned": self.n_assigned,
-            "precision": self.precision,
-            "recall": self.recall,
-            "min_score": self.min_score,
-        }
-        pairs = zip(self.confused_with[order], self.confused_count[order], strict=True)
-        confused = [
-            "; ".join(f"{self.names[t]} ({k})" for t, k in zip(*row, strict=True) if t >= 0)
-            for row in pairs
-        ]
-        return {name: values[order] for name, values in shown.items()} | {"confused_with": confused}
+        text = StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["name", *_NUMBERS, "confused_with"])
+        columns = [self.names, *(getattr(self, name) for name in _NUMBERS)]
+        for t in self.order:
+            pairs = zip(self.confused_with[t], self.confused_count[t], strict=True)
+            confused = "; ".join(f"{self.names[other]} ({k})" for other, k in pairs if other >= 0)
+            writer.writerow([*(_as_text(column[t]) for column in columns), confused])
+        return text.getvalue()
 
 
 def label_report(
