@@ -81,8 +81,8 @@ def methods(k: int) -> dict[str, Any]:
         "TagRel": TagRelevance(k),
         "TagProp": TagProp(k),
         "2PKNN": TwoPassKNN(5, decay=1.0),
-        "SVM": LinearSVM(comparable=False),  # as the paper has it
-        "ridge": RidgeTransfer(comparable=False),
+        "SVM": LinearSVM(),
+        "ridge": RidgeTransfer(),
     }
 
 

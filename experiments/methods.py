@@ -126,7 +126,7 @@ def score_warm(
         two = TwoPassKNN(setting["K1"], decay=setting["w"]).fit_neighbors(*lists.unused, Y)
         return _single(two.score_neighbors(*lists.balanced)), None
     if method == "SVM":
-        machine = LinearSVM(setting["C"], comparable=False).fit(lists.known, Y)
+        machine = LinearSVM(setting["C"]).fit(lists.known, Y)
         return _single(machine.decision_function(lists.new)), None
     if method == "logistic regression":
         probe = LogisticProbe(setting["penalty"]).fit(lists.known, Y, start)

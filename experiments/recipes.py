@@ -84,8 +84,8 @@ decide. So the annotator's rows, and its gains, may be somewhat too good.
 The tables with other test images correct for this: their test images were training images when
 the defaults were chosen. Label frequencies differ a little, and so does MAP; compare the gains.
 
-The paper's methods have their usual settings and were not tuned here. The SVM's scores are scaled
-to make labels comparable (`LinearSVM(comparable=True)`), which does not change MAP.
+The paper's methods have their usual settings and were not tuned here. The SVM's scores were scaled
+to log-odds, which changes MiAP, but not MAP.
 The perceptron has one hidden layer of 1,024 units and learns for at most 12 epochs. Tuned for
 longer, a perceptron reached 67.5 on COCO, which is better than the annotator.
 """

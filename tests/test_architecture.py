@@ -54,7 +54,7 @@ ALLOWED = {
     "tag_meanings": FOUNDATION | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
     "neighbors": FOUNDATION,
-    "transfer": FOUNDATION | {"calibration", "evaluation", "kernels", "neighbors"},
+    "transfer": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "calibration": FOUNDATION,
     "evaluation": FOUNDATION,
     "model_selection": FOUNDATION | {"neighbors"},

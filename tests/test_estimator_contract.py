@@ -30,7 +30,7 @@ OTHER_FORMS: dict[str, list[BaseEstimator]] = {
     ],
     "KinReadout": [KinReadout(), KinReadout(3, 5.0, n_landmarks=20)],
     "LandmarkMap": [LandmarkMap(), LandmarkMap(n_landmarks=5, random_state=0)],
-    "LinearSVM": [LinearSVM(), LinearSVM(loss="squared-hinge")],
+    "LinearSVM": [LinearSVM(), LinearSVM(1.0)],
     "LogisticReadout": [LogisticReadout(), LogisticReadout(1.0, n_landmarks=20)],
     "NeighborVoting": [NeighborVoting(), NeighborVoting(n_neighbors=3, metric="euclidean")],
     "SemanticSpace": [SemanticSpace(), SemanticSpace(n_landmarks=5, random_state=0)],

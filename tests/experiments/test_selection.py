@@ -19,7 +19,7 @@ ESTIMATORS = {
     "NNvot": (NeighborVoting(), lambda s: {"n_neighbors": s["K"]}),
     "TagProp": (TagProp(), lambda s: {"n_neighbors": s["K"]}),
     "2PKNN": (TwoPassKNN(), lambda s: {"n_per_label": s["K1"], "decay": s["w"]}),
-    "SVM": (LinearSVM(comparable=False), lambda s: {"C": s["C"]}),
+    "SVM": (LinearSVM(), lambda s: {"C": s["C"]}),
 }
 
 

@@ -94,7 +94,7 @@ _MAKERS = {
     "space-words": lambda: SemanticSpace(
         kernel="linear", text_view=WordVectorView(NAMES, vectors=np.eye(4, 3)), n_landmarks=9
     ).fit(X, Y),
-    "tag-relevance": lambda: TagRelevance(20).fit(X, Y, users=np.arange(60) % 7),
+    "tag-relevance": lambda: TagRelevance(20).fit(X, Y),
     "tagprop": lambda: TagProp(20).fit(X, Y),
     "tagprop-distance": lambda: TagProp(20, weights="distance", sigmoids=False).fit(X, Y),
     "two-pass": lambda: TwoPassKNN().fit(X, Y),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 
 import tagkin
 from tagkin import SemanticSpace
@@ -18,9 +18,7 @@ from tests.conftest import assert_same, make_collection
 def test_ridge_is_ridge(collection, regularization, shift):
     X, Y, X_new = collection
     expected = Ridge(alpha=regularization).fit(X, Y).predict(X_new)
-    model = RidgeTransfer(regularization, comparable=False).fit(
-        X + shift, scipy.sparse.csr_array(Y)
-    )
+    model = RidgeTransfer(regularization).fit(X + shift, scipy.sparse.csr_array(Y))
     np.testing.assert_allclose(model.decision_function(X_new + shift), expected, atol=1e-8)
     assert model.coef_.shape == (12, 6)
 
@@ -29,7 +27,7 @@ def test_ridge_in_blocks_and_with_more_dimensions_than_images(collection):
     X, Y, X_new = collection
     expected = Ridge(alpha=0.5).fit(X[:5], Y[:5]).predict(X_new)
     with tagkin.memory_budget(2000):
-        scores = RidgeTransfer(comparable=False).fit(X[:5], Y[:5]).decision_function(X_new)
+        scores = RidgeTransfer().fit(X[:5], Y[:5]).decision_function(X_new)
     np.testing.assert_allclose(scores, expected, atol=1e-10)
 
 
@@ -38,15 +36,15 @@ def test_ridge_where_every_third_image_is_elsewhere():
     X[::3] += 5
     expected = Ridge(alpha=0.5).fit(X, Y).predict(X_new)
     np.testing.assert_allclose(
-        RidgeTransfer(comparable=False).fit(X, Y).decision_function(X_new), expected, atol=1e-9
+        RidgeTransfer().fit(X, Y).decision_function(X_new), expected, atol=1e-9
     )
 
 
 def test_a_regularization_lost_in_rounding_does_no_harm():
     """Of two equal columns the Gram matrix is singular; κ = 1e-12 does not show beside it."""
     X, Y, X_new = make_collection()
-    twice = RidgeTransfer(1e-12, comparable=False).fit(np.hstack([1e3 * X, 1e3 * X]), Y)
-    expected = RidgeTransfer(1e-12, comparable=False).fit(1e3 * X, Y).decision_function(1e3 * X_new)
+    twice = RidgeTransfer(1e-12).fit(np.hstack([1e3 * X, 1e3 * X]), Y)
+    expected = RidgeTransfer(1e-12).fit(1e3 * X, Y).decision_function(1e3 * X_new)
     scores = twice.decision_function(np.hstack([1e3 * X_new, 1e3 * X_new]))
     np.testing.assert_allclose(scores, expected, atol=1e-6)
 
@@ -68,7 +66,7 @@ def test_the_ridge_of_a_space_is_kernel_ridge(collection, scaling):
     scores = model.decision_function(space.transform(X_new))
     np.testing.assert_allclose(scores, Y.mean(axis=0) + to_new @ dual, atol=1e-9)
     assert model.n_labels_ == 6
-    assert model.get_params() == {"regularization": 0.7, "comparable": False}
+    assert model.get_params() == {"regularization": 0.7}
 
 
 @pytest.mark.parametrize("scaling", ["correlation", "unit", "none"])
@@ -97,31 +95,25 @@ def test_the_ridge_of_a_space_can_be_saved(collection, tmp_path):
         again.decision_function(X_new)
 
 
-def objective(parameters, X, y, C, loss):
-    """‖w‖²/2 + C Σ loss(y (b + ⟨w, x⟩)), and its gradient."""
+def objective(parameters, X, y, C):
+    """‖w‖²/2 + C Σ (1 − y (b + ⟨w, x⟩))²/2, and its gradient."""
     w, b = parameters[:-1], parameters[-1]
     short = 1 - y * (X @ w + b)
-    if loss == "squared-hinge":
-        short = np.maximum(short, 0)
-        value, slope = (short**2).sum(), -2 * short * y
-    else:
-        value, slope = (short**2).sum() / 2, -short * y
+    slope = -short * y
     gradient = np.append(w + C * X.T @ slope, C * slope.sum())
-    return w @ w / 2 + C * value, gradient
+    return w @ w / 2 + C * (short**2).sum() / 2, gradient
 
 
-@pytest.mark.parametrize("loss", ["least-squares", "squared-hinge"])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("shift", [0.0, 30.0])
-def test_the_svm_is_at_the_least_of_its_objective(collection, loss, C, shift):
+def test_the_svm_is_at_the_least_of_its_objective(collection, C, shift):
     X, Y, X_new = collection
-    model = LinearSVM(C, loss, comparable=False).fit(X + shift, Y)
-    scores = model.decision_function(X_new + shift)
+    scores = LinearSVM(C).fit(X + shift, Y).decision_function(X_new + shift)
     for t in (0, 3):
         best = scipy.optimize.minimize(
             objective,
             np.zeros(13),
-            args=(X, 2 * Y[:, t] - 1, C, loss),
+            args=(X, 2 * Y[:, t] - 1, C),
             jac=True,
             method="L-BFGS-B",
             options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 5000},
@@ -132,91 +124,13 @@ def test_the_svm_is_at_the_least_of_its_objective(collection, loss, C, shift):
 def test_least_squares_is_ridge_on_plus_and_minus_one(collection):
     X, Y, X_new = collection
     expected = Ridge(alpha=1 / 0.3).fit(X, 2 * Y - 1).predict(X_new)
-    scores = LinearSVM(0.3, comparable=False).fit(X, Y).decision_function(X_new)
+    scores = LinearSVM(0.3).fit(X, Y).decision_function(X_new)
     np.testing.assert_allclose(scores, expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("loss", ["least-squares", "squared-hinge"])
-def test_a_label_on_all_images_or_none_is_not_learned(collection, loss):
-    X, Y, X_new = collection
-    Y[:, 1], Y[:, 4] = 0, 1
-    scores = LinearSVM(loss=loss, comparable=False).fit(X, Y).decision_function(X_new)
-    np.testing.assert_allclose(scores[:, 1], -1, atol=1e-12)
-    np.testing.assert_allclose(scores[:, 4], 1, atol=1e-12)
-
-
-@pytest.mark.parametrize("loss", ["least-squares", "squared-hinge"])
-def test_images_keep_their_order_where_labels_compare(loss):
-    X, Y, X_new = make_collection(120)
-    margins = LinearSVM(loss=loss, comparable=False).fit(X, Y).decision_function(X_new)
-    scores = LinearSVM(loss=loss).fit(X, Y).decision_function(X_new)
-    slopes = (scores.std(axis=0) / margins.std(axis=0))[None]
-    assert (slopes > 0).all()
-    expected = slopes * margins
-    expected += (scores - expected).mean(axis=0)
-    np.testing.assert_allclose(scores, expected, atol=1e-9)
-
-
-def test_scores_are_the_log_odds_that_held_out_images_have():
-    """As by logistic regressions of held-out margins, one per label, on many images.
-
-    Labels with thousands of images each do not look to each other: slopes within 3 %.
-    """
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((30_000, 4))
-    P = 1 / (1 + np.exp(-(X @ rng.standard_normal((4, 3)) - [2.0, 0.5, 1.0])))
-    Y = (rng.random(P.shape) < P).astype(float)
-    model = RidgeTransfer().fit(X, Y)
-    plain = RidgeTransfer(comparable=False).fit(X, Y)
-    for t in range(3):
-        # so few dimensions are learned as well from all images as from two thirds
-        own = LogisticRegression(C=np.inf).fit(plain.decision_function(X)[:, t : t + 1], Y[:, t])
-        slope = model.coef_[:, t] / plain.coef_[:, t]
-        np.testing.assert_allclose(slope, own.coef_[0, 0], rtol=0.03)
-        offset = model.intercept_[t] - slope[0] * plain.intercept_[t]
-        assert offset == pytest.approx(own.intercept_[0], abs=0.1)  # of every second image
-
-
-def test_the_labels_of_one_image_compare():
-    """A rare label that is told with certainty, and a common one that is a guess."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((2000, 2))
-    Y = np.column_stack([X[:, 0] > 1.8, X[:, 1] + 3 * rng.standard_normal(2000) > 0]).astype(float)
-    shows_the_rare = np.array([[2.6, 0.0]])
-    margins = LinearSVM(comparable=False).fit(X, Y).decision_function(shows_the_rare)
-    assert margins[0, 0] < margins[0, 1]
-    scores = LinearSVM().fit(X, Y).decision_function(shows_the_rare)
-    assert scores[0, 0] > scores[0, 1]
-
-
-def test_groups_are_held_out_together():
-    """With six copies of each image, labels are as unsure as with one; else they look certain."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 60))
-    Y = (rng.random((80, 4)) < 0.4).astype(float)  # nothing to be learned
-    copies = np.repeat(np.arange(80), 6)
-    model = RidgeTransfer(1e-3)
-    alone = model.fit(X[copies], Y[copies]).decision_function(X)
-    together = model.fit(X[copies], Y[copies], groups=copies).decision_function(X)
-    assert np.abs(together).mean() < 0.5 * np.abs(alone).mean()
-
-
-def test_a_label_on_all_images_or_none_has_the_odds_of_its_share(collection):
+def test_a_label_on_all_images_or_none_is_not_learned(collection):
     X, Y, X_new = collection
     Y[:, 1], Y[:, 4] = 0, 1
     scores = LinearSVM().fit(X, Y).decision_function(X_new)
-    odds = np.log((len(Y) + 0.5) / 0.5)
-    np.testing.assert_allclose(scores[:, [1, 4]], [[-odds, odds]] * len(X_new), atol=1e-6)
-
-
-def test_few_images_leave_scores_as_they_are(collection):
-    X, Y, X_new = collection
-    few, of_some = X[:11], Y[:11]
-    expected = LinearSVM(comparable=False).fit(few, of_some).decision_function(X_new)
-    np.testing.assert_allclose(
-        LinearSVM().fit(few, of_some).decision_function(X_new), expected, atol=1e-9
-    )
-    six = np.repeat(np.arange(6), len(X) // 6 + 1)[: len(X)]
-    expected = LinearSVM(comparable=False).fit(X, Y).decision_function(X_new)
-    scores = LinearSVM().fit(X, Y, groups=six).decision_function(X_new)
-    np.testing.assert_allclose(scores, expected, atol=1e-9)
+    np.testing.assert_allclose(scores[:, 1], -1, atol=1e-12)
+    np.testing.assert_allclose(scores[:, 4], 1, atol=1e-12)

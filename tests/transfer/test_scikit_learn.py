@@ -149,8 +149,8 @@ def test_cross_validated_predictions_of_sparse_labels(collection):
             form="authors",
             metric="euclidean",
         ),
-        LinearSVM(0.1, "squared-hinge", comparable=False),
-        RidgeTransfer(2.0, False),
+        LinearSVM(0.1),
+        RidgeTransfer(2.0),
     ],
     ids=lambda e: type(e).__name__,
 )

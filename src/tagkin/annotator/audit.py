@@ -198,7 +198,7 @@ def _find_support(
     for block in row_blocks(len(rows), 64 * k):
         neighbors = Neighbors(*map(to_numpy, index.kneighbors_of(rows[block], k)))
         labels = [[int(column)] if column >= 0 else [] for column in columns[block]]
-        evidence = method.explain_neighbors(neighbors, labels, range(method.n_labels))
+        evidence = method.explain(labels, range(method.n_labels), neighbors=neighbors)
         nearest = neighbors.indices[:, :n_kin]
         for images, of_label in zip(nearest, evidence, strict=True):
             if of_label:

@@ -176,7 +176,7 @@ def _suggest_block(
     method, names = model.method, model.labels.classes().tolist()
     P, allowed, offered, shares, neighbors = _score_block(model, images, prior)
     columns = rule.select_labels(P, allowed, offered)
-    evidence = method.explain_neighbors(neighbors, columns, names)
+    evidence = method.explain(columns, names, neighbors=neighbors)
     suggestions: list[list[LabelSuggestion]] = []
     for i, of_image in enumerate(evidence):
         suggestions.append([])
@@ -282,8 +282,11 @@ def find_similar(
     model: Model, features: Array, known: np.ndarray, n: int
 ) -> list[list[SimilarImage]]:
     """Find the n images learned from that are nearest to each image, without the image itself."""
-    nearest = drop_itself(model.method.nearest(model.embed(features), n + 1), known)
-    metric = getattr(model.method.index, "metric", "cosine")
+    index = model.method.index
+    assert index is not None  # every model has one
+    k = min(check_integer("n", n) + 1, index.n_points_)
+    nearest = drop_itself(index.kneighbors(model.embed(features), k), known)
+    metric = getattr(index, "metric", "cosine")
     distances = nearest.distances
     similarity = 1 - distances if metric == "cosine" else 1 / (1 + distances)
     return [
@@ -313,7 +316,7 @@ def explain_labels(
         kin = evidence.with_score(votes if len(evidence.indices) else 0.0)
         return replace(kin, score=float(scores[i, t]), readout=readout)
 
-    of_images = method.explain_neighbors(neighbors, columns, names)
+    of_images = method.explain(columns, names, neighbors=neighbors)
     return [[complete(i, evidence) for evidence in row] for i, row in enumerate(of_images)]
 
 

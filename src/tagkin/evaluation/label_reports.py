@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
+from types import SimpleNamespace
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -98,15 +98,15 @@ class LabelReport:
 
     def to_csv(self) -> str:
         """Return the text of a CSV file with a row for each label, in `order`; NaN is empty."""
-        text = StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        lines: list[str] = []
+        writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\n")
         writer.writerow(["name", *_NUMBERS, "confused_with"])
         columns = [self.names, *(getattr(self, name) for name in _NUMBERS)]
         for t in self.order:
             pairs = zip(self.confused_with[t], self.confused_count[t], strict=True)
             confused = "; ".join(f"{self.names[other]} ({k})" for other, k in pairs if other >= 0)
             writer.writerow([*(_as_text(column[t]) for column in columns), confused])
-        return text.getvalue()
+        return "".join(lines)
 
 
 def label_report(

@@ -3,11 +3,11 @@
 A method is an estimator. Fitting it makes a record, which needs no scikit-learn: `KinReadout` makes
 `KinVotes`. The modules:
 
-- `votes`, `nearest_votes`, `twopass_votes`, `kin_votes`, `readout`: records
+- `votes`, `voting_records`, `kin_votes`, `readout`: records
 - `evidence`: suggestions with their evidence
 - `neighbor_lists`: lists of neighbours and their weights
 - `label_transfer`, `neighbor_transfer`: base classes of the estimators
-- `voting`, `tagprop`, `twopass`, `linear_methods`, `logistic_readout`, `kin_readout`: estimators
+- `voting`, `tagprop`, `linear_methods`, `logistic_readout`, `kin_readout`: estimators
 - `likelihood`, `pairs`, `logistic`, `logistic_features`: the mathematics of
   learning
 """
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tagkin.transfer.logistic_readout import LogisticReadout as LogisticReadout
     from tagkin.transfer.neighbor_transfer import NeighborTransfer as NeighborTransfer
     from tagkin.transfer.tagprop import TagProp as TagProp
-    from tagkin.transfer.twopass import TwoPassKNN as TwoPassKNN
     from tagkin.transfer.voting import NeighborVoting as NeighborVoting
     from tagkin.transfer.voting import TagRelevance as TagRelevance
+    from tagkin.transfer.voting import TwoPassKNN as TwoPassKNN
 
 __all__ = [
     "Components",
@@ -51,19 +51,19 @@ __all__ = [
 
 # Estimators are imported at first use, because they import scikit-learn.
 _HOMES = {
-    "CountVotes": "nearest_votes",
+    "CountVotes": "voting_records",
     "KinReadout": "kin_readout",
     "LabelTransfer": "label_transfer",
     "LinearSVM": "linear_methods",
     "LogisticReadout": "logistic_readout",
     "NeighborTransfer": "neighbor_transfer",
     "NeighborVoting": "voting",
-    "RelevanceVotes": "nearest_votes",
+    "RelevanceVotes": "voting_records",
     "RidgeTransfer": "linear_methods",
     "TagProp": "tagprop",
-    "TagPropVotes": "nearest_votes",
+    "TagPropVotes": "voting_records",
     "TagRelevance": "voting",
-    "TwoPassKNN": "twopass",
-    "TwoPassVotes": "twopass_votes",
+    "TwoPassKNN": "voting",
+    "TwoPassVotes": "voting_records",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -10,11 +10,11 @@ import scipy.sparse
 
 from tagkin.arrays import Array
 from tagkin.arrays.labels import check_complete, check_rejections, label_names
-from tagkin.arrays.namespaces import LabelMatrix, Seed
+from tagkin.arrays.namespaces import Seed
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.records.forms import storable
 from tagkin.transfer.kin_votes import Components, KinVotes
-from tagkin.transfer.label_transfer import check_positive, check_share, count_rows
+from tagkin.transfer.label_transfer import check_positive, check_share
 from tagkin.transfer.logistic_readout import LogisticReadout
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
@@ -60,17 +60,11 @@ class KinReadout(NeighborTransfer):
 
     Attributes
     ----------
-    labels_ : CSR array of shape (N, D)
-        Labels of the fitted images.
     rejected_ : CSR array of shape (N, D), or None without rejections
         Rejected labels.
     complete_ : array of N bool, or None if all images are complete
         Whether an image has all of its labels.
     readout_ : Readout, or None after fit_neighbors
-    n_labels_ : int
-        D.
-    classes_ : array of shape (D,)
-        Names of the labels (columns of a DataFrame y), or column numbers.
 
     Notes
     -----
@@ -88,7 +82,6 @@ class KinReadout(NeighborTransfer):
     """
 
     takes_rejected = takes_incomplete = True
-    needs_embeddings = True  # for the read-out
     scores_are_logits = True
 
     model_: KinVotes
@@ -167,60 +160,6 @@ class KinReadout(NeighborTransfer):
             complete=check_complete(complete, votes.n_images),
         )
         return self
-
-    def partial_fit(
-        self,
-        X: Array,
-        y: Array | None = None,
-        *,
-        rejected: Array | None = None,
-        complete: Array | None = None,
-    ) -> Self:
-        """Add images as in `NeighborTransfer.partial_fit`.
-
-        `rejected` (n×D) and `complete` (n,) are as in `fit`. They count among the votes at once.
-        The read-out uses them after the next `fit`.
-
-        Parameters
-        ----------
-        X : array of shape (N, m)
-            Embeddings of N images.
-        y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        rejected : sparse or dense array of shape (N, D), optional
-            Labels that somebody rejected.
-        complete : array of shape (N,) of bool, optional
-            Whether the absent labels of an image are known to be wrong. Default: all.
-        """
-        if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, rejected=rejected, complete=complete)
-        return self._add(X, y, **self._check_known(y, count_rows(X), rejected, complete))
-
-    def relabel(
-        self, y: Array, *, rejected: Array | None = None, complete: Array | None = None
-    ) -> Self:
-        """Replace labels as in `NeighborTransfer.relabel`, with `rejected` (N×D) and `complete`.
-
-        Parameters
-        ----------
-        y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        rejected : sparse or dense array of shape (N, D), optional
-            Labels that somebody rejected.
-        complete : array of shape (N,) of bool, optional
-            Whether the absent labels of an image are known to be wrong. Default: all.
-        """
-        self._check_fitted()
-        said = self._check_known(y, self.model_.n_images, rejected, complete)
-        return self._relabel(y, **said)
-
-    def _check_known(
-        self, y: LabelMatrix | None, n: int, rejected: LabelMatrix | None, complete: Array | None
-    ) -> dict[str, LabelMatrix | None]:
-        """Return the checked rejections (n×D) and complete images (n,), None without any."""
-        if rejected is not None:
-            rejected = check_rejections(rejected, self._as_labels(y, n), label_names(y))
-        return {"rejected": rejected, "complete": check_complete(complete, n)}
 
     def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> KinVotes:
         return KinVotes(

@@ -78,45 +78,17 @@ class KinVotes(NearestVotes):
     # --- growing -------------------------------------------------------------------------
 
     def add(
-        self,
-        embeddings: Array,
-        labels: scipy.sparse.csr_array,
-        *,
-        rejected: scipy.sparse.csr_array | None = None,
-        complete: np.ndarray | None = None,
-        **learned: LabelMatrix | None,
+        self, embeddings: Array, labels: scipy.sparse.csr_array, **known: LabelMatrix | None
     ) -> Self:
-        """Return a record with further images, their `rejected` labels (n×D') and `complete`.
-
-        Parameters
-        ----------
-        embeddings : array of shape (n, m)
-            Embeddings of the images to score.
-        labels : sparse array of shape (n, D)
-            Labels of the images.
-        rejected : sparse or dense array of shape (N, D), optional
-            Labels that somebody rejected.
-        complete : array of shape (N,) of bool, optional
-            Whether the absent labels of an image are known to be wrong. Default: all.
-        **learned : fields of the record
-            Further fields to replace.
-        """
+        """Return a record with further images, which are complete and without rejected labels."""
         n, (n_new, d) = self.n_images, labels.shape
-        if self.rejected is not None or rejected is not None:
-            parts = [
-                scipy.sparse.csr_array((rows, d), dtype=np.float32) if part is None else part.copy()
-                for part, rows in ((self.rejected, n), (rejected, n_new))
-            ]
-            parts[0].resize(n, d)
-            stacked = scipy.sparse.vstack(parts, format="csr")
-            learned["rejected"] = stacked if stacked.nnz else None
-        if self.complete is not None or complete is not None:
-            known, fresh = (
-                np.ones(rows, dtype=bool) if mask is None else mask
-                for mask, rows in ((self.complete, n), (complete, n_new))
-            )
-            learned["complete"] = np.concatenate([known, fresh])
-        return super().add(embeddings, labels, **learned)
+        if self.rejected is not None:
+            rejected = self.rejected.copy()
+            rejected.resize(n + n_new, d)
+            known["rejected"] = rejected
+        if self.complete is not None:
+            known["complete"] = np.append(self.complete, np.ones(n_new, dtype=bool))
+        return super().add(embeddings, labels, **known)
 
     def relabel(
         self,
@@ -124,26 +96,14 @@ class KinVotes(NearestVotes):
         *,
         rejected: scipy.sparse.csr_array | None = None,
         complete: np.ndarray | None = None,
-        **learned: LabelMatrix | None,
+        **known: LabelMatrix | None,
     ) -> Self:
-        """Return a record with other labels, `rejected` labels (N×D) and `complete` images.
-
-        Parameters
-        ----------
-        labels : sparse array of shape (n, D)
-            Labels of the images.
-        rejected : sparse or dense array of shape (N, D), optional
-            Labels that somebody rejected.
-        complete : array of shape (N,) of bool, optional
-            Whether the absent labels of an image are known to be wrong. Default: all.
-        **learned : fields of the record
-            Further fields to replace.
-        """
+        """Return a record with other labels, `rejected` labels (N×D) and `complete` images (N,)."""
         return super().relabel(
             labels,
             rejected=rejected if rejected is not None and rejected.nnz else None,
             complete=None if complete is None or complete.all() else complete,
-            **learned,
+            **known,
         )
 
     # --- using ---------------------------------------------------------------------------
@@ -153,19 +113,8 @@ class KinVotes(NearestVotes):
 
         Without a read-out, its logit is that of the label's share. `neighbors` (n×k) are those
         that vote, if they are known.
-
-        Parameters
-        ----------
-        embeddings : array of shape (n, m)
-            Embeddings of the images to score.
-        neighbors : Neighbors
-            Known neighbours, n×k.
         """
-        if neighbors is None:
-            votes = self._vote_scores(embeddings)
-        else:
-            votes = self.score_neighbors(neighbors)
-        votes = to_numpy(votes)
+        votes = to_numpy(self._vote_scores(embeddings, neighbors))
         return Components(votes, self._read_out(embeddings, len(votes)))
 
     def probabilities(self, scores: Array) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from numbers import Real
 from typing import Annotated, ClassVar, Self, TypeGuard
 
@@ -27,7 +26,7 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import mean_average_precision
+from tagkin.evaluation import mean_average_precision, top_labels
 from tagkin.records.rules import Size, Texts
 from tagkin.transfer.evidence import Suggestion
 from tagkin.transfer.neighbor_lists import on_device_of
@@ -43,6 +42,13 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     Call `fit`, then `suggest` or `predict`. X (N×m) are embeddings in the semantic space, or any
     features. y (N×D) are labels, dense, sparse or a DataFrame whose columns name them: 1 if an
     image has a label, else 0.
+
+    Attributes
+    ----------
+    n_labels_ : int
+        D.
+    classes_ : array of shape (D,)
+        Names of the labels (columns of a DataFrame y), or column numbers.
     """
 
     takes_rejected: ClassVar[bool] = False
@@ -92,12 +98,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     # --- using ---------------------------------------------------------------------------
 
     def suggest(
-        self,
-        X: Array,
-        n: int | None = None,
-        *,
-        threshold: float | Array | None = None,
-        min_score: float | Array | None = None,
+        self, X: Array, n: int | None = None, *, min_score: float | Array | None = None
     ) -> list[list[Suggestion]]:
         """Suggest the best labels of each image, by decreasing score, then by column.
 
@@ -105,10 +106,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         ----------
         X : array of shape (n_images, m)
         n : int, optional
-            Most labels to suggest per image. Default: 5, or all with `threshold` or `min_score`.
-        threshold : float or array of shape (D,), optional
-            Least probability of a label, for all labels or per label. Only for methods with
-            `predict_proba`.
+            Most labels to suggest per image. Default: 5, or all with `min_score`.
         min_score : float or array of shape (D,), optional
             Least score of a label, for all labels or per label.
 
@@ -116,45 +114,42 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         -------
         suggestions : list of n_images lists of Suggestion
         """
-        if n is None and threshold is None and min_score is None:
-            n = _USUAL_NUMBER
-        names = self.classes_.tolist()
+        self._check_fitted()
+        d, names = self.n_labels_, self.classes_.tolist()
+        if n is None:
+            n = _USUAL_NUMBER if min_score is None else d
+        check_integer("n", n)
+        least = _check_min_score(min_score, d)
+        scores = to_numpy(self.decision_function(X))
+        best = top_labels(np.where(scores >= least, scores, -np.inf), n).tolist()
         return [
-            [Suggestion(int(t), float(row[t]), names[t]) for t in labels[passed]]
-            for block in self._best_labels(X, n, threshold, min_score)
-            for row, labels, passed in zip(*block, strict=True)
+            [Suggestion(t, float(row[t]), names[t]) for t in of_row if row[t] >= least[t]]
+            for row, of_row in zip(scores, best, strict=True)
         ]
 
-    def predict(
-        self, X: Array, *, n: int | None = None, threshold: float | Array | None = None
-    ) -> Array:
+    def predict(self, X: Array, *, n: int | None = None) -> Array:
         """Return the suggested labels of each image as an indicator matrix.
 
         Parameters
         ----------
         X : array of shape (n_images, m)
         n : int, optional
-            Most labels per image.
-        threshold : float or array of shape (D,), optional
-            Least probability of a label. Only for methods with `predict_proba`.
+            Labels per image.
 
         Returns
         -------
         labels : int array of shape (n_images, D)
-            1 for a suggested label, else 0. Without `n` and `threshold`, labels with a
-            probability of at least 0.5; for a method without probabilities, the 5 best.
+            1 for a suggested label, else 0. Without `n`, labels with a probability of at least
+            0.5; for a method without probabilities, the 5 best.
         """
-        if n is None and threshold is None:
-            if self._has_probabilities():
-                threshold = 0.5
-            else:
-                n = _USUAL_NUMBER
-        parts = []
-        for scores, best, passing in self._best_labels(X, n, threshold, None):
-            chosen = np.zeros(scores.shape, dtype=np.int64)
-            np.put_along_axis(chosen, best, passing, axis=1)
-            parts.append(chosen)
-        return on_device_of(np.concatenate(parts), X)
+        scores = self.decision_function(X)
+        if n is None and self._has_probabilities():
+            chosen = (to_numpy(self._probabilities(scores)) >= 0.5).astype(np.int64)
+        else:
+            best = top_labels(scores, _USUAL_NUMBER if n is None else n)
+            chosen = np.zeros(tuple(scores.shape), dtype=np.int64)
+            np.put_along_axis(chosen, best, 1, axis=1)
+        return on_device_of(chosen, X)
 
     @available_if(lambda self: self._has_probabilities())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Array) -> Array:
@@ -179,44 +174,6 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         scores = self.decision_function(X)
         check_names(self._known_names(), y, self.n_labels_)
         return mean_average_precision(y, scores)
-
-    def _best_labels(
-        self,
-        X: Array,
-        n: int | None,
-        threshold: float | Array | None,
-        min_score: float | Array | None,
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield blocks of scores (n×D), best labels (n×k), and whether these pass (n×k)."""
-        self._check_fitted()
-        d = self.n_labels_
-        n = d if n is None else check_integer("n", n)
-        least_score = _per_label("min_score", min_score, d)
-        least_probability = _per_label("threshold", threshold, d)
-        if threshold is not None:
-            self._check_threshold(least_probability)
-        scores = to_numpy(self.decision_function(X))
-        for rows in row_blocks(len(scores), 32 * d):
-            block = scores[rows]
-            passing = block >= least_score
-            if threshold is not None:
-                passing &= self._probabilities(block) >= least_probability
-            order = np.where(passing, -block, np.inf)
-            best = np.argsort(order, axis=1, kind="stable")[:, :n]
-            yield block, best, np.take_along_axis(passing, best, axis=1)
-
-    def _check_threshold(self, threshold: np.ndarray) -> None:
-        if not self._has_probabilities():
-            raise InvalidInput(
-                f"threshold is a probability, but this {type(self).__name__} has no "
-                "probabilities. Use min_score or n, or LabelCalibrator for probabilities."
-            )
-        if threshold.min() < 0 or threshold.max() > 1:
-            raise InvalidInput(
-                "threshold must be a probability from 0 to 1; found "
-                f"{threshold.min() if threshold.min() < 0 else threshold.max():g}. For a least "
-                "score, pass min_score."
-            )
 
     # --- for authors of methods ----------------------------------------------------------
 
@@ -266,15 +223,13 @@ def _check_embeddings(X: Array) -> Array:
     return embeddings
 
 
-def _per_label(name: str, value: float | Array | None, n_labels: int) -> np.ndarray:
-    """Return a number for each label, shape (D,); −∞ by default."""
-    if value is None:
-        return np.full(n_labels, -np.inf)
-    numbers = np.asarray(to_numpy(value), dtype=float)
+def _check_min_score(value: float | Array | None, n_labels: int) -> np.ndarray:
+    """Return the least score of each label, shape (D,); −∞ by default."""
+    numbers = np.asarray(-np.inf if value is None else to_numpy(value), dtype=float)
     if numbers.shape not in ((), (n_labels,)) or np.isnan(numbers).any():
         raise InvalidInput(
-            f"{name} must be a number, or a number for each of the {n_labels} labels; found shape "
-            f"{numbers.shape}{', with NaN' if np.isnan(numbers).any() else ''}."
+            f"min_score must be a number, or a number for each of the {n_labels} labels; found "
+            f"shape {numbers.shape}{', with NaN' if np.isnan(numbers).any() else ''}."
         )
     return np.broadcast_to(numbers, (n_labels,))
 

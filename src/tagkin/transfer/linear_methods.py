@@ -1,4 +1,4 @@
-"""Linear methods: least squares for all labels at once, squared hinge, ridge."""
+"""Linear methods: least squares for all labels at once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from sklearn.utils.validation import validate_data
 from tagkin.arrays import Array, as_block, like, namespace, on_accelerator, row_blocks, to_numpy
 from tagkin.arrays.labels import label_names
 from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
-from tagkin.errors import InvalidInput
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
-from tagkin.transfer._comparable import Linear, as_log_odds
 from tagkin.transfer.label_transfer import LabelTransfer, check_positive
 from tagkin.wording import count
 
 __all__ = ["LinearSVM", "RidgeTransfer"]
-
-LOSSES = ("least-squares", "squared-hinge")
 
 
 class SolvedSpace(Protocol):
@@ -42,12 +38,11 @@ class SolvedSpace(Protocol):
 class LinearTransfer(LabelTransfer):
     """Scores that are linear in X: f(I, t) = bₜ + ⟨wₜ, z⟩."""
 
-    comparable: bool
     coef_: Annotated[np.ndarray, Floats("m", "D")]
     intercept_: Annotated[np.ndarray, Floats("D")]
 
     def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups.
+        """Learn from embeddings X (N×m) and labels y (N×D); groups have no effect here.
 
         Parameters
         ----------
@@ -55,15 +50,11 @@ class LinearTransfer(LabelTransfer):
             Embeddings of N images.
         y : array or sparse matrix of shape (N, D)
             Labels: 0 if absent.
-        groups : array of shape (N,), optional
-            Which images belong together, such as the shots of a burst.
+        groups : ignored
         """
         self.check_parameters()
         embeddings, labels = self._check_fit_input(X, y)
         coef, intercept = self._learn(embeddings, labels)
-        if self.comparable:
-            learned = coef, intercept
-            coef, intercept = as_log_odds(learned, embeddings, labels, groups, self._learn)
         names = label_names(y)
         validate_data(self, X, skip_check_array=True, reset=True)
         self._label_names = names
@@ -76,7 +67,9 @@ class LinearTransfer(LabelTransfer):
         """Raise `InvalidInput` for parameters that no fit could use."""
 
     @abstractmethod
-    def _learn(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+    def _learn(
+        self, embeddings: Array, labels: scipy.sparse.csr_array
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (m×D) and intercepts (D,)."""
 
     def decision_function(self, X: Array) -> Array:
@@ -111,22 +104,13 @@ class RidgeTransfer(LinearTransfer):
     regularization : float, default 0.5
         κ > 0. Embeddings of `SemanticSpace` have about unit variance, so good values for them are
         of the order of N/3.
-    comparable : bool, default True
-        Scale the scores of each label to log-odds, learned with images held out in three parts.
-        This makes the labels of an image comparable and keeps the order of images under a label.
-        With fewer than 12 images, or groups of them, scores are not scaled. False: the
-        regression's own values.
 
     Attributes
     ----------
     coef_ : array of shape (m, D)
-        W, scaled.
+        W.
     intercept_ : array of shape (D,)
-        mean − z̄ W, scaled.
-    n_labels_ : int
-        D.
-    classes_ : array of shape (D,)
-        Names of the labels (columns of a DataFrame y), or column numbers.
+        mean − z̄ W.
 
     Examples
     --------
@@ -139,15 +123,16 @@ class RidgeTransfer(LinearTransfer):
     0
     """
 
-    def __init__(self, regularization: float = 0.5, comparable: bool = True):
+    def __init__(self, regularization: float = 0.5):
         self.regularization = regularization
-        self.comparable = comparable
 
     def check_parameters(self) -> None:
         """Raise `InvalidInput` for parameters that no fit could use."""
         check_positive("regularization", self.regularization)
 
-    def _learn(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+    def _learn(
+        self, embeddings: Array, labels: scipy.sparse.csr_array
+    ) -> tuple[np.ndarray, np.ndarray]:
         return _fit_least_squares(embeddings, labels, self.regularization)
 
     @classmethod
@@ -159,7 +144,7 @@ class RidgeTransfer(LinearTransfer):
         are the regression's own, K^V (K^V + κI)⁻¹ Y plus the mean. Labels too rare for the space
         (`IndicatorView`) score 0.
         """
-        model = cls(float(space.regularization), comparable=False)
+        model = cls(float(space.regularization))
         coef, intercept = to_numpy(space.readout_), to_numpy(space.text_mean_)
         columns = getattr(space.text_view_, "kept_", None)
         n_labels = getattr(space.text_view_, "n_labels_", None)
@@ -182,9 +167,9 @@ def _expand(values: np.ndarray, columns: np.ndarray, n_labels: int) -> np.ndarra
 
 @storable
 class LinearSVM(LinearTransfer):
-    """One linear classifier per label: f(I, t) = bₜ + ⟨wₜ, z⟩.
+    """One linear classifier per label, the least-squares SVM of the paper: f(I, t) = bₜ + ⟨wₜ, z⟩.
 
-    It minimises ‖w‖²/2 + C Σ loss(yᵢ (b + ⟨w, zᵢ⟩)), y = ±1.
+    It minimises ‖w‖²/2 + C Σ (1 − yᵢ (b + ⟨w, zᵢ⟩))²/2, y = ±1, in closed form for all labels.
 
     Parameters
     ----------
@@ -192,29 +177,19 @@ class LinearSVM(LinearTransfer):
         Weight of the loss. Choose it by cross-validation. Embeddings of `SemanticSpace` have about
         unit variance, so good values are of the order of 1/N. On 3,000 images of Flickr8k, .001
         has a MAP of 32.0, and 1 has 30.9.
-    loss : "least-squares" or "squared-hinge"
-        (1 − m)²/2 as in the paper, solved for all labels at once; or max(0, 1 − m)², solved by
-        liblinear for each label.
-    comparable : bool, default True
-        Scale the scores of each label to log-odds, learned with images held out in three parts.
-        This makes the labels of an image comparable and keeps the order of images under a label.
-        With fewer than 12 images, or groups of them, scores are not scaled. False: the margins,
-        as in the paper.
 
     Attributes
     ----------
     coef_ : array of shape (m, D)
-        wₜ in columns, scaled.
+        wₜ in columns.
     intercept_ : array of shape (D,)
-        bₜ, scaled. It is not regularised, or hardly with the squared hinge.
-    n_labels_ : int
-        D.
-    classes_ : array of shape (D,)
-        Names of the labels (columns of a DataFrame y), or column numbers.
+        bₜ, not regularised.
 
     Notes
     -----
     A label on no image has a margin of −1 everywhere, and a label on all images a margin of 1.
+    Margins rank the images of a label; they do not compare between labels. `LabelCalibrator` turns
+    them into probabilities that do.
 
     Examples
     --------
@@ -227,50 +202,24 @@ class LinearSVM(LinearTransfer):
     0
     """
 
-    def __init__(self, C: float = 0.001, loss: str = "least-squares", *, comparable: bool = True):
+    def __init__(self, C: float = 0.001):
         self.C = C
-        self.loss = loss
-        self.comparable = comparable
 
     def check_parameters(self) -> None:
         """Raise `InvalidInput` for parameters that no fit could use."""
         check_positive("C", self.C)
-        if not isinstance(self.loss, str) or self.loss not in LOSSES:
-            raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")
 
-    def _learn(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+    def _learn(
+        self, embeddings: Array, labels: scipy.sparse.csr_array
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (m×D) and intercepts (D,) of the margins."""
-        if self.loss == "squared-hinge":
-            return self._fit_squared_hinge(embeddings, labels)
         coef, intercept = _fit_least_squares(embeddings, labels, 1 / self.C)
         return 2 * coef, 2 * intercept - 1  # from 0 and 1 to −1 and 1
-
-    def _fit_squared_hinge(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
-        from sklearn.svm import LinearSVC  # here, because importing it is slow
-
-        rows = to_numpy(as_block(embeddings, double=True, finite=False))
-        mean = rows.mean(axis=0)
-        rows = rows - mean  # centred, so intercepts are small and hardly regularised
-        by_label = labels.tocsc()
-        d = labels.shape[1]
-        counts = np.diff(by_label.indptr)
-        coef, intercept = np.zeros((rows.shape[1], d)), np.where(counts == len(rows), 1.0, -1.0)
-        for t in np.flatnonzero((counts > 0) & (counts < len(rows))):
-            has_label = np.zeros(len(rows), dtype=int)
-            has_label[by_label.indices[by_label.indptr[t] : by_label.indptr[t + 1]]] = 1
-            # a large scale, because liblinear regularises the intercept by its inverse
-            classifier = LinearSVC(
-                C=self.C, dual=False, intercept_scaling=100, tol=1e-7, random_state=0
-            )
-            classifier.fit(rows, has_label)
-            coef[:, t] = classifier.coef_[0]
-            intercept[t] = classifier.intercept_[0] - mean @ classifier.coef_[0]
-        return coef, intercept
 
 
 def _fit_least_squares(
     embeddings: Array, labels: scipy.sparse.csr_array, regularization: float
-) -> Linear:
+) -> tuple[np.ndarray, np.ndarray]:
     """Fit coefficients (m×D) and intercepts (D,) of ridge regression, in blocks, in float64."""
     n, m = embeddings.shape
     xp = namespace(embeddings)

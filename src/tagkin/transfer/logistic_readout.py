@@ -65,10 +65,6 @@ class LogisticReadout(LabelTransfer):
     readout_ : Readout
         Landmarks, coefficients and intercepts. It learns the 4,096 most frequent labels that are on
         some but not all images; other labels score the logit of their share.
-    n_labels_ : int
-        D.
-    classes_ : array of shape (D,)
-        Names of the labels (columns of a DataFrame y), or column numbers.
 
     Notes
     -----

@@ -15,7 +15,6 @@ from sklearn.utils.validation import validate_data
 from tagkin.arrays import Array
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import check_names, label_names
-from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
 from tagkin.neighbors.neighbor_index import check_n_neighbors
@@ -31,6 +30,13 @@ class NeighborTransfer(LabelTransfer):
     """A method that takes labels from an image's neighbours.
 
     `_learn` makes a record of votes from the labelled images (`model_`), which scores and explains.
+
+    Attributes
+    ----------
+    labels_ : CSR array of shape (N, D)
+        Labels of the fitted images.
+    index_ : NeighborIndex, or None after `fit_neighbors`
+        Their embeddings.
     """
 
     learns_from_neighbors: ClassVar[bool] = False
@@ -45,11 +51,6 @@ class NeighborTransfer(LabelTransfer):
     labels_ = property(attrgetter("model_.labels"))
     index_ = property(attrgetter("model_.index"))
     n_labels_ = property(attrgetter("model_.n_labels"))
-
-    @property
-    def needs_embeddings(self) -> bool:
-        """Whether the method needs embeddings in addition to lists of neighbours."""
-        return False
 
     # --- learning ------------------------------------------------------------------------
 
@@ -87,10 +88,8 @@ class NeighborTransfer(LabelTransfer):
         y : array or sparse matrix of shape (N, D')
             Labels: the known columns, then those of new labels.
         """
-        return self._add(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
-
-    def _add(self, X: Array, y: LabelMatrix | None, **learned: LabelMatrix | None) -> Self:
-        """Add images X (n×m) and labels y (n×D); `learned` are further arguments of the record."""
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y)
         model, embeddings = self._searchable_model(), self._check_queries(X)
         added = self._as_labels(y, embeddings.shape[0])
         if added.shape[1] < model.n_labels:
@@ -99,25 +98,7 @@ class NeighborTransfer(LabelTransfer):
                 "with the columns of new labels at the end."
             )
         names = check_names(self._known_names(), y, added.shape[1])
-        return self._keep(model.add(embeddings, added, **learned), names)
-
-    def relabel(self, y: Array) -> Self:
-        """Replace the labels of the fitted images by y (N×D), without learning again.
-
-        D must not change; `partial_fit` adds new labels.
-        """
-        return self._relabel(y)
-
-    def _relabel(self, y: LabelMatrix, **learned: LabelMatrix | None) -> Self:
-        self._check_fitted()
-        labels = self._as_labels(y, self.model_.n_images)
-        if labels.shape[1] != self.n_labels_:
-            raise InvalidInput(
-                f"Found {labels.shape[1]} labels, but {self.n_labels_} are known. Pass the same "
-                "columns; partial_fit adds new labels."
-            )
-        names = check_names(self._known_names(), y, self.n_labels_)
-        return self._keep(self.model_.relabel(labels, **learned), names)
+        return self._keep(model.add(embeddings, added), names)
 
     def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
         """Learn from known neighbours.
@@ -191,7 +172,7 @@ class NeighborTransfer(LabelTransfer):
         """
         self._check_fitted()
         neighbors = check_neighbors(indices, distances, self.model_.n_images)
-        return on_device_of(self.model_.score_neighbors(neighbors, X), distances)
+        return on_device_of(self.model_.decision_function(X, neighbors), distances)
 
     def explain(self, X: Array, labels: LabelLists) -> list[list[Evidence]]:
         """Return the neighbours that support each label, with their shares of its score.
@@ -210,7 +191,8 @@ class NeighborTransfer(LabelTransfer):
         """
         model, embeddings = self._searchable_model(), self._check_queries(X)
         names = self.classes_.tolist()
-        return model.explain(embeddings, label_lists(labels, embeddings.shape[0], names), names)
+        columns = label_lists(labels, embeddings.shape[0], names)
+        return model.explain(columns, names, embeddings=embeddings)
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this model."""

@@ -22,10 +22,10 @@ from tagkin.transfer.likelihood import (
     likelihood_loss,
     rank_weights,
 )
-from tagkin.transfer.nearest_votes import TagPropVotes, on_some_image
 from tagkin.transfer.neighbor_lists import distance_weights, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.pairs import Pairs
+from tagkin.transfer.voting_records import TagPropVotes, on_some_image
 
 __all__ = ["TagProp"]
 
@@ -68,12 +68,6 @@ class TagProp(NeighborTransfer):
     loss_ : float
         −Σ c log P over all images and labels, c = 1/(2n₊) for a present and 1/(2n₋) for an absent
         label.
-    labels_ : CSR array of shape (N, D)
-        Labels of the fitted images.
-    n_labels_ : int
-        D.
-    classes_ : array of shape (D,)
-        Names of the labels (columns of a DataFrame y), or column numbers.
 
     Notes
     -----

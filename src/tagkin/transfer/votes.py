@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Self
@@ -24,7 +24,6 @@ from tagkin.arrays import (
 from tagkin.arrays.labels import widen
 from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.neighbors.neighbor_index import check_n_neighbors
 from tagkin.records.rules import Sparse, Whole
 from tagkin.transfer.evidence import Evidence, supporting_neighbors
 from tagkin.transfer.neighbor_lists import (
@@ -35,7 +34,7 @@ from tagkin.transfer.neighbor_lists import (
 )
 from tagkin.wording import count
 
-__all__ = ["NearestVotes", "NeighborVotes", "score_dtype"]
+__all__ = ["NearestVotes", "NeighborVotes"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,136 +70,66 @@ class NeighborVotes(ABC):
 
     # --- using ---------------------------------------------------------------------------
 
-    def decision_function(self, embeddings: Array) -> Array:
-        """Return the score of every label for images (n×m), shape (n, D)."""
-        return self._finish(self._vote_scores(embeddings), embeddings)
-
-    def _vote_scores(self, embeddings: Array) -> Array:
-        scores = _empty_scores(embeddings, self.n_labels)
-        for rows, neighbors in self._neighbors_in_blocks(embeddings):
-            scores[rows] = on_device_of(self._score(neighbors)[0], scores)
-        return on_device_of(scores, embeddings)
-
-    def score_neighbors(self, neighbors: Neighbors, embeddings: Array | None = None) -> Array:
-        """Return the score of every label, shape (n, D), from known neighbours (n×k).
-
-        `embeddings` (n×m) are for methods with a read-out; without them only votes count.
+    def decision_function(
+        self, embeddings: Array | None, neighbors: Neighbors | None = None
+    ) -> Array:
+        """Return the score of every label, shape (n, D).
 
         Parameters
         ----------
-        neighbors : Neighbors
-            Known neighbours, n×k.
-        embeddings : array of shape (n, m), optional
-            For methods with a read-out.
+        embeddings : array of shape (n, m), or None
+            Embeddings of the images to score. Without them only votes of `neighbors` count.
+        neighbors : Neighbors of shape (n, k), optional
+            Neighbours of the images, if they are known.
         """
-        n = neighbors.indices.shape[0]
-        scores = np.empty((n, self.n_labels), score_dtype(neighbors.distances))
-        for rows, block in self._used_in_blocks(neighbors):
-            scores[rows], _ = self._score(block)
-        return self._finish(scores, embeddings)
+        return self._finish(self._vote_scores(embeddings, neighbors), embeddings)
 
     def components(
         self, embeddings: Array, neighbors: Neighbors | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Return the scores (n×D) that an annotator mixes, on the host; here only one.
-
-        `neighbors` (n×k) are those that vote, if they are known.
-
-        Parameters
-        ----------
-        embeddings : array of shape (n, m)
-            Embeddings of the images to score.
-        neighbors : Neighbors
-            Known neighbours, n×k.
-        """
-        if neighbors is None:
-            return (to_numpy(self.decision_function(embeddings)),)
-        return (to_numpy(self.score_neighbors(neighbors, embeddings)),)
+        """Return the scores (n×D) that an annotator mixes, on the host; here only one."""
+        return (to_numpy(self.decision_function(embeddings, neighbors)),)
 
     def kneighbors(self, embeddings: Array) -> Neighbors:
         """Return the neighbours that vote on each image (n×m)."""
         neighbors = self._neighbors_of(embeddings)
         return Neighbors(*(on_device_of(part, embeddings) for part in neighbors))
 
-    def nearest(self, embeddings: Array, n_neighbors: int) -> Neighbors:
-        """Return the nearest images, with any labels or none, on the host.
-
-        Parameters
-        ----------
-        embeddings : array of shape (n, m)
-            Embeddings of the images to score.
-        n_neighbors : int
-            How many neighbours to return for each query.
-        """
-        check_n_neighbors(n_neighbors, np.inf)
-        index = self._filled_index()
-        k = min(int(n_neighbors), index.n_points_)
-        return on_host(index.kneighbors(embeddings, k))
-
     def explain(
-        self, embeddings: Array, columns: Sequence[Sequence[int]], names: Sequence[str | int]
+        self,
+        columns: Sequence[Sequence[int]],
+        names: Sequence[str | int],
+        *,
+        embeddings: Array | None = None,
+        neighbors: Neighbors | None = None,
     ) -> list[list[Evidence]]:
         """Return the neighbours that support labels, with their shares of the score.
 
-        `columns` are the labels of each image, and `names` (D,) the names of all labels.
-
         Parameters
         ----------
-        embeddings : array of shape (n, m)
-            Embeddings of the images to score.
-        columns : sequence of lists of int
+        columns : sequence of n lists of int
             The labels to explain for each image.
         names : sequence of length D
             Names of all labels.
+        embeddings, neighbors : array of shape (n, m), Neighbors of shape (n, k), optional
+            As in `decision_function`.
         """
-        blocks = self._neighbors_in_blocks(embeddings)
-        evidence = self._explain_blocks(blocks, score_dtype(embeddings), columns, names)
-        return self._finish_evidence(evidence, embeddings)
-
-    def explain_neighbors(
-        self,
-        neighbors: Neighbors,
-        columns: Sequence[Sequence[int]],
-        names: Sequence[str | int],
-        embeddings: Array | None = None,
-    ) -> list[list[Evidence]]:
-        """Explain labels as `explain` does, from known neighbours (n×k).
-
-        Parameters
-        ----------
-        neighbors : Neighbors
-            Known neighbours, n×k.
-        columns : sequence of lists of int
-            The labels to explain for each image.
-        names : sequence of length D
-            Names of all labels.
-        embeddings : array of shape (n, m), optional
-            For methods with a read-out.
-        """
-        blocks, dtype = self._used_in_blocks(neighbors), score_dtype(neighbors.distances)
-        evidence = self._explain_blocks(blocks, dtype, columns, names)
-        return self._finish_evidence(evidence, embeddings)
-
-    def _explain_blocks(
-        self,
-        blocks: Iterable[tuple[slice, Neighbors]],
-        dtype: np.dtype,
-        columns: Sequence[Sequence[int]],
-        names: Sequence[str | int],
-    ) -> list[list[Evidence]]:
-        scores = np.empty((len(columns), self.n_labels), dtype)
+        scores: list[Array] = []
         evidence: list[list[Evidence]] = []
-        for rows, block in blocks:
-            neighbors = on_host(block)
-            scores[rows], weights = self._score(neighbors)
+        dtype = _score_dtype(_known(embeddings, neighbors))
+        for rows, block in self._vote_blocks(embeddings, neighbors):
+            voters = on_host(block)
+            of_block, weights = self._score(voters)
+            scores.extend(of_block.astype(dtype))
             for i, of_labels in enumerate(columns[rows]):
-                of_image = Neighbors(neighbors.indices[i], neighbors.distances[i])
+                of_image = Neighbors(voters.indices[i], voters.distances[i])
                 support = supporting_neighbors(of_image, weights[i], self.labels, of_labels, names)
                 evidence.append(list(support))
-        return [
+        scored = [
             [item.with_score(float(row[item.label])) for item in items]
             for row, items in zip(scores, evidence, strict=True)
         ]
+        return self._finish_evidence(scored, embeddings)
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe the record."""
@@ -214,47 +143,29 @@ class NeighborVotes(ABC):
     # --- growing -------------------------------------------------------------------------
 
     def add(
-        self, embeddings: Array, labels: scipy.sparse.csr_array, **learned: LabelMatrix | None
+        self, embeddings: Array, labels: scipy.sparse.csr_array, **known: LabelMatrix | None
     ) -> Self:
         """Return a record with further images (n×m) and their labels (n×D').
 
         The first D labels are the known ones, and earlier images do not have the others. The index
-        grows in place.
-
-        Parameters
-        ----------
-        embeddings : array of shape (n, m)
-            Embeddings of the images to score.
-        labels : sparse array of shape (n, D)
-            Labels of the images.
-        **learned : fields of the record
-            Further fields to replace.
+        grows in place. `known` are as in `relabel`.
         """
-        known = widen(self.labels, labels.shape[1])
-        all_labels = scipy.sparse.vstack([known, labels], format="csr")
-        extended = self._extend(labels)
+        before = widen(self.labels, labels.shape[1])
+        grown = self.relabel(scipy.sparse.vstack([before, labels], format="csr"), **known)
         self._filled_index().add(embeddings)
-        return self._replace_fields(labels=all_labels, **(extended | learned))
+        return grown
 
-    def relabel(self, labels: scipy.sparse.csr_array, **learned: LabelMatrix | None) -> Self:
+    def relabel(self, labels: scipy.sparse.csr_array, **known: LabelMatrix | None) -> Self:
         """Return a record with other labels (N×D) of the same images.
 
-        Parameters
-        ----------
-        labels : sparse array of shape (n, D)
-            Labels of the images.
-        **learned : fields of the record
-            Further fields to replace.
+        `known` are further fields of the record, about the labels.
         """
-        return self._replace_fields(labels=labels, **(self._extend(labels) | learned))
-
-    def _replace_fields(self, **fields: LabelMatrix | None) -> Self:
-        return replace(self, **fields)  # type: ignore[arg-type]  # they are those of subclasses
+        return replace(self, labels=labels, **self._extend(labels), **known)  # type: ignore[arg-type]
 
     # --- for authors of methods ----------------------------------------------------------
 
     def _extend(self, labels: scipy.sparse.csr_array) -> dict[str, np.ndarray]:
-        """Return the fields that change with the labels (n×D) of added or relabelled images."""
+        """Return the fields that change with the labels (N×D)."""
         return {}
 
     @abstractmethod
@@ -291,18 +202,24 @@ class NeighborVotes(ABC):
         assert self.index is not None, "The record has no embeddings to search."
         return self.index
 
-    def _neighbors_in_blocks(self, embeddings: Array) -> Iterator[tuple[slice, Neighbors]]:
-        per_image = self._bytes_per_image(self.list_length)
-        for rows in row_blocks(embeddings.shape[0], per_image, embeddings):
-            yield rows, self._neighbors_of(embeddings[rows])
+    def _vote_scores(self, embeddings: Array | None, neighbors: Neighbors | None) -> Array:
+        where = _known(embeddings, neighbors)
+        scores = _empty_scores(where, self.n_labels)
+        for rows, block in self._vote_blocks(embeddings, neighbors):
+            scores[rows] = on_device_of(self._score(block)[0], scores)
+        return on_device_of(scores, where)
 
-    def _used_in_blocks(self, neighbors: Neighbors) -> Iterator[tuple[slice, Neighbors]]:
-        n, k = neighbors.indices.shape
-        for rows in row_blocks(n, self._bytes_per_image(k)):
-            yield rows, self._used_neighbors(Neighbors(*(part[rows] for part in neighbors)))
-
-    def _bytes_per_image(self, list_length: int) -> int:
-        return 64 * list_length + 40 * self.n_labels
+    def _vote_blocks(
+        self, embeddings: Array | None, neighbors: Neighbors | None
+    ) -> Iterator[tuple[slice, Neighbors]]:
+        """Yield blocks of images and the neighbours that vote on them."""
+        where = _known(embeddings, neighbors)
+        length = self.list_length if neighbors is None else where.shape[1]
+        for rows in row_blocks(where.shape[0], 64 * length + 40 * self.n_labels, where):
+            if neighbors is None:
+                yield rows, self._neighbors_of(where[rows])
+            else:
+                yield rows, self._used_neighbors(Neighbors(*(part[rows] for part in neighbors)))
 
     def _score(self, neighbors: Neighbors) -> tuple[Array, Array]:
         """Return scores (n×D) in float64 and the neighbours' weights (n×k)."""
@@ -367,16 +284,24 @@ class NearestVotes(NeighborVotes):
         return f"Labels come from the {nearest} of an image{f' ({metric})' if metric else ''}."
 
 
-def score_dtype(X: Array) -> np.dtype:
+def _known(embeddings: Array | None, neighbors: Neighbors | None) -> Array:
+    """Return what is known of n images: distances of neighbours (n×k), or embeddings (n×m)."""
+    if neighbors is not None:
+        return neighbors.distances
+    assert embeddings is not None, "Images need embeddings or neighbours."
+    return embeddings
+
+
+def _score_dtype(X: Array) -> np.dtype:
     """Return the dtype of scores for X: float32 for float32 and narrower, else float64."""
     wide = str(as_block(X[:1], finite=False).dtype).endswith("64")
     return np.dtype(np.float64 if wide else np.float32)
 
 
-def _empty_scores(embeddings: Array, n_labels: int) -> Array:
-    """Return an empty array for scores (n×D), on the embeddings' accelerator or the host."""
-    n = embeddings.shape[0]
-    if not on_accelerator(embeddings):
-        return np.empty((n, n_labels), score_dtype(embeddings))
-    dtype = as_block(embeddings[:1], finite=False).dtype
-    return namespace(embeddings).empty((n, n_labels), dtype=dtype, device=embeddings.device)
+def _empty_scores(where: Array, n_labels: int) -> Array:
+    """Return an empty array for scores (n×D), on the accelerator of `where` or the host."""
+    n = where.shape[0]
+    if not on_accelerator(where):
+        return np.empty((n, n_labels), _score_dtype(where))
+    dtype = as_block(where[:1], finite=False).dtype
+    return namespace(where).empty((n, n_labels), dtype=dtype, device=where.device)

@@ -1,24 +1,24 @@
-"""Neighbour voting (NNvot) and tag relevance."""
+"""Voting by neighbours: NNvot, tag relevance and 2PKNN."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from operator import attrgetter
-from typing import Self
+import math
 
-import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, to_numpy
+from tagkin.arrays import Array
 from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
+from tagkin.neighbors.neighbor_index import check_n_neighbors
 from tagkin.records.forms import storable
-from tagkin.transfer.label_transfer import count_rows
-from tagkin.transfer.nearest_votes import CountVotes, RelevanceVotes
+from tagkin.transfer.label_transfer import check_positive
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
+from tagkin.transfer.voting_records import CountVotes, RelevanceVotes, TwoPassVotes
 
-__all__ = ["NeighborVoting", "TagRelevance"]
+__all__ = ["NeighborVoting", "TagRelevance", "TwoPassKNN"]
+
+FORMS = ("paper", "authors")  # of 2PKNN
 
 
 @storable
@@ -36,15 +36,6 @@ class NeighborVoting(NeighborTransfer):
         its own metric.
     weighted : bool, default False
         Add up the entries of y, such as the weights of denoised tags, instead of counting labels.
-
-    Attributes
-    ----------
-    labels_ : CSR array of shape (N, D)
-        Labels of the fitted images.
-    n_labels_ : int
-        D.
-    classes_ : array of shape (D,)
-        Names of the labels (columns of a DataFrame y), or column numbers.
 
     Notes
     -----
@@ -96,30 +87,16 @@ class NeighborVoting(NeighborTransfer):
 class TagRelevance(NeighborVoting):
     """Tag relevance: votes beyond what a label's frequency explains, f(I, t) = kₜ − K nₜ/|S|.
 
-    With `users` (the owner of each image, passed to `fit`), only the nearest image of each user
-    votes, so a person's habits do not count many times.
-
     Parameters
     ----------
     n_neighbors : int, default 100
-        K; fewer if there are fewer images or users.
+        K; all images if there are fewer.
     metric : "cosine" or "euclidean"
         Distance between images.
     index : index of tagkin.neighbors, optional
         Index to search instead of the exact search.
     weighted : bool, default False
         Add up the entries of y instead of counting labels.
-
-    Attributes
-    ----------
-    labels_ : CSR array of shape (N, D)
-        Labels of the fitted images.
-    n_labels_ : int
-        D.
-    classes_ : array of shape (D,)
-        Names of the labels (columns of a DataFrame y), or column numbers.
-    users_ : int array of shape (N,), or None
-        Number of each image's owner.
 
     References
     ----------
@@ -139,96 +116,83 @@ class TagRelevance(NeighborVoting):
 
     model_: RelevanceVotes
 
-    users_ = property(attrgetter("model_.users"))
-
-    def fit(
-        self,
-        X: Array,
-        y: Array | None = None,
-        *,
-        users: Array | None = None,
-        groups: Array | None = None,
-    ) -> Self:
-        """Store embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,).
-
-        Parameters
-        ----------
-        X : array of shape (N, m)
-            Embeddings of N images.
-        y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        users : array of shape (N,), optional
-            The owner of each image, for one vote per user.
-        groups : array of shape (N,), optional
-            Which images belong together, such as the shots of a burst.
-        """
-        names, codes = _number_users(users, count_rows(X))
-        super().fit(X, y, groups=groups)
-        self.model_ = replace(self.model_, user_names=names, users=codes)
-        return self
-
-    def partial_fit(self, X: Array, y: Array | None = None, *, users: Array | None = None) -> Self:
-        """Add images, perhaps with new labels; pass `users` if `fit` had `users`.
-
-        Parameters
-        ----------
-        X : array of shape (N, m)
-            Embeddings of N images.
-        y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        users : array of shape (N,), optional
-            The owner of each image; needed if `fit` had it.
-        """
-        if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, users=users)
-        if (users is None) != (self.users_ is None):
-            given_users = "no users" if users is None else "users"
-            raise InvalidInput(
-                f"Found {given_users} for added images, but the model was fitted "
-                f"{'without' if self.users_ is None else 'with'} users."
-            )
-        names, codes = _number_users(users, count_rows(X))
-        return self._add(X, y, user_names=names, users=codes)
-
-    def fit_neighbors(
-        self, indices: Array, distances: Array, y: Array, *, users: Array | None = None
-    ) -> Self:
-        """Fit as in `NeighborTransfer.fit_neighbors`, with each image's owner (N,).
-
-        Parameters
-        ----------
-        indices : array of shape (N, k) of int
-            Neighbours of each image.
-        distances : array of shape (N, k)
-            Their distances.
-        y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        users : array of shape (N,), optional
-            The owner of each image.
-        """
-        names, codes = _number_users(users, count_rows(indices))
-        super().fit_neighbors(indices, distances, y)
-        self.model_ = replace(self.model_, user_names=names, users=codes)
-        return self
-
     def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> RelevanceVotes:
-        return RelevanceVotes(
-            labels=labels,
-            n_neighbors=int(self.n_neighbors),
-            user_names=np.empty(0, dtype=object),
-            users=None,
-        )
+        return RelevanceVotes(labels=labels, n_neighbors=int(self.n_neighbors))
 
     def _has_probabilities(self) -> bool:
         return False
 
 
-def _number_users(users: Array | None, n_images: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the distinct users, sorted, and the position of each image's user (N,)."""
-    if users is None:
-        return np.empty(0, dtype=object), None
-    names = np.asarray([str(user) for user in to_numpy(users).tolist()], dtype=object)
-    if names.shape != (n_images,):
-        raise InvalidInput(f"Found {len(names)} users for {n_images} images; pass one per image.")
-    distinct, codes = np.unique(names, return_inverse=True)
-    return distinct, codes
+@storable
+class TwoPassKNN(NeighborTransfer):
+    """2PKNN: f(I, t) = Σ exp(−w d(I, Iⱼ)) y(j, t) over a balanced neighbourhood.
+
+    Pass 1 collects the K₁ nearest images of every label. Pass 2 adds up their labels, with more
+    weight for nearer images. Rare and frequent labels are represented equally.
+
+    Parameters
+    ----------
+    n_per_label : int, default 2
+        K₁; all images with a label if there are fewer.
+    decay : float, default 1.0
+        w. The authors try 1 to 30 with their form.
+    form : "paper" or "authors"
+        The paper's plain distance; or, as in the authors' code, the distance minus the least
+        distance of the neighbourhood, divided by the mean of these differences, with each image's
+        scores divided by their sum.
+    metric : "cosine" or "euclidean"
+        Distance between images.
+
+    Notes
+    -----
+    Lists of neighbours are as long as the longest; shorter lists end with index −1 at distance ∞.
+    `score_neighbors` runs both passes within its lists. Lists that contain all of pass 1, such as
+    from `kneighbors`, give the scores of `decision_function`.
+
+    References
+    ----------
+    Verma, Jawahar. Image annotation using metric learning in semantic neighbourhoods. ECCV, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import TwoPassKNN
+    >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
+    >>> model = TwoPassKNN(n_per_label=1).fit(Z, Y)
+    >>> model.suggest(np.array([[1.0, 0.2]]), n=1)[0][0].label
+    0
+    """
+
+    model_: TwoPassVotes
+
+    def __init__(
+        self,
+        n_per_label: int = 2,
+        decay: float = 1.0,
+        *,
+        form: str = "paper",
+        metric: str = "cosine",
+    ):
+        self.n_per_label = n_per_label
+        self.decay = decay
+        self.form = form
+        self.metric = metric
+
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
+        check_n_neighbors(self.n_per_label, math.inf)
+        check_positive("decay", self.decay)
+        if not isinstance(self.form, str) or self.form not in FORMS:
+            raise InvalidInput(f"form must be one of {', '.join(FORMS)}; found {self.form!r}.")
+
+    def _new_index(self) -> NeighborIndex:
+        return ExactNeighbors(self.metric)
+
+    def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> TwoPassVotes:
+        return TwoPassVotes(
+            labels=labels,
+            n_per_label=int(self.n_per_label),
+            decay=float(self.decay),
+            by_authors=self.form == "authors",
+        )

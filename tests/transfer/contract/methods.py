@@ -34,7 +34,6 @@ METHODS = NEIGHBOR_METHODS | {
     "logistic read-out": LogisticReadout(),
     "ridge": RidgeTransfer(),
     "svm": LinearSVM(),
-    "svm, squared hinge": LinearSVM(loss="squared-hinge"),
 }
 # methods that take an index
 SEARCHED = ["voting", "relevance", "tagprop", "tagprop, by distance", "kin and read-out"]

@@ -100,7 +100,6 @@ BAD_PARAMETERS = [
     (TwoPassKNN(form="other"), "form must be one of paper, authors"),
     (TwoPassKNN(metric="manhattan"), "metric must be one of"),
     (LinearSVM(C=0), "C must be a number above 0"),
-    (LinearSVM(loss="hinge"), "loss must be one of least-squares, squared-hinge"),
     (RidgeTransfer(-1.0), "regularization must be a number above 0; found -1.0"),
 ]
 
