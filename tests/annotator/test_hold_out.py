@@ -15,7 +15,8 @@ from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.model_selection import random_folds
 from tagkin.space.parts import LeaveOutSpaces
-from tagkin.transfer import KinReadout, KinVotes
+from tagkin.transfer import KinReadout
+from tagkin.transfer.kin_votes import KinVotes
 from tests.conftest import assert_same, make_collection
 
 

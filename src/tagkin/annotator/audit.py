@@ -16,7 +16,7 @@ from tagkin.arrays.labels import check_pair, label_names, read_scores
 from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
-from tagkin.transfer import NeighborVotes
+from tagkin.transfer.votes import NeighborVotes
 
 __all__ = ["audit_labels", "error_probabilities", "find_errors"]
 

@@ -19,7 +19,8 @@ from tagkin.records.forms import Axes, storable
 from tagkin.records.rules import Indices, Sparse, TextLists, Texts
 from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior, NameTable
-from tagkin.transfer import KinVotes, NeighborVotes
+from tagkin.transfer.kin_votes import KinVotes
+from tagkin.transfer.votes import NeighborVotes
 from tagkin.wording import count
 
 __all__ = [

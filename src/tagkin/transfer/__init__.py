@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
 from tagkin.transfer.evidence import Evidence, Suggestion
-from tagkin.transfer.kin_votes import Components, KinVotes
-from tagkin.transfer.votes import NeighborVotes
 
 if TYPE_CHECKING:
     from tagkin.transfer.kin_readout import KinReadout as KinReadout
@@ -32,15 +30,12 @@ if TYPE_CHECKING:
     from tagkin.transfer.voting import TwoPassKNN as TwoPassKNN
 
 __all__ = [
-    "Components",
     "Evidence",
     "KinReadout",
-    "KinVotes",
     "LabelTransfer",
     "LinearSVM",
     "LogisticReadout",
     "NeighborTransfer",
-    "NeighborVotes",
     "NeighborVoting",
     "RidgeTransfer",
     "Suggestion",

@@ -73,14 +73,9 @@ class NeighborVotes(ABC):
     def decision_function(
         self, embeddings: Array | None, neighbors: Neighbors | None = None
     ) -> Array:
-        """Return the score of every label, shape (n, D).
+        """Return the score of every label, shape (n, D), for images with embeddings (n×m).
 
-        Parameters
-        ----------
-        embeddings : array of shape (n, m), or None
-            Embeddings of the images to score. Without them only votes of `neighbors` count.
-        neighbors : Neighbors of shape (n, k), optional
-            Neighbours of the images, if they are known.
+        `neighbors` (n×k) are theirs, if they are known; without embeddings only their votes count.
         """
         return self._finish(self._vote_scores(embeddings, neighbors), embeddings)
 
@@ -105,14 +100,8 @@ class NeighborVotes(ABC):
     ) -> list[list[Evidence]]:
         """Return the neighbours that support labels, with their shares of the score.
 
-        Parameters
-        ----------
-        columns : sequence of n lists of int
-            The labels to explain for each image.
-        names : sequence of length D
-            Names of all labels.
-        embeddings, neighbors : array of shape (n, m), Neighbors of shape (n, k), optional
-            As in `decision_function`.
+        `columns` are the labels of each image, and `names` (D,) the names of all labels. The others
+        are as in `decision_function`.
         """
         scores: list[Array] = []
         evidence: list[list[Evidence]] = []
