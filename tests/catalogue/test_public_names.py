@@ -11,8 +11,8 @@ PACKAGE = Path(tagkin.__file__).parent
 # The feature cache and the thumbnails have databases of their own.
 OTHER_DATABASES = {
     "collection/program_catalogues.py",
-    "features/_cache_database.py",
-    "features/_cache_queries.py",
+    "features/cache.py",
+    "features/cache_database.py",
     "server/thumbnail_cache.py",
 }
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT .*INTO|DELETE FROM|UPDATE \w+ SET|PRAGMA \w+)\b")

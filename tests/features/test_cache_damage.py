@@ -6,7 +6,6 @@ import warnings
 
 import pytest
 
-from tagkin.errors import StorageError
 from tagkin.features import FeatureCache
 
 from .cache_samples import D, cached, change, content, database, fill, held, is_sound, keep
@@ -60,62 +59,29 @@ def test_a_damaged_database_is_set_aside(tmp_path, damage, first):
 
 
 @pytest.mark.parametrize(
-    ("statements", "sentence"),
-    [
-        (("PRAGMA user_version = 9",), "schema 9, of a newer tagkin; this version reads schema 1"),
-        (("PRAGMA application_id = 9",), "is a database of another program"),
-    ],
+    "statements", [("PRAGMA user_version = 9",), ("PRAGMA user_version = 0", "CREATE TABLE a (b)")]
 )
-def test_a_database_that_is_not_ours_is_left_as_it_is(tmp_path, statements, sentence):
+def test_a_database_of_another_program_or_version_is_set_aside(tmp_path, statements):
     fill(tmp_path, range(3))
     change(tmp_path, *statements)
     before = database(tmp_path).read_bytes()
-    with FeatureCache(tmp_path) as cache, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        assert held(cache, range(3)) == set()
+    with FeatureCache(tmp_path) as cache:
+        with pytest.warns(UserWarning, match="is of another version of tagkin"):
+            assert held(cache, range(3)) == set()
         keep(cache, [4])
-        keep(cache, [5])
-        cache.remember(["a.jpg"], [os.stat(__file__)], [content(1)[0]])
-    (warning,) = caught
-    assert sentence in str(warning.message)
-    assert "continues without" in str(warning.message)
-    for ask in (FeatureCache(tmp_path).info, FeatureCache(tmp_path).clear):
-        with pytest.raises(StorageError, match=sentence):
-            ask()
-    assert database(tmp_path).read_bytes() == before
+    assert cached(tmp_path, range(5)) == {4}
+    assert (tmp_path / "features.sqlite.damaged").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE clock SET uses = 'text'",
-        "UPDATE clock SET uses = 9223372036854775807",
-        "DELETE FROM clock",
-    ],
-)
-def test_values_that_nobody_writes_are_damage(tmp_path, statement):
-    with FeatureCache(tmp_path) as cache:
-        keep(cache, [1])
-    change(tmp_path, statement)
-    with (
-        pytest.warns(UserWarning, match="is damaged"),
-        FeatureCache(tmp_path) as cache,
-    ):
-        keep(cache, [2])
-    with FeatureCache(tmp_path) as cache:
-        assert held(cache, [1, 2]) == {2}
-
-
-@pytest.mark.parametrize("digest", ["5", "'text'"])
-def test_a_digest_that_is_none_is_damage(tmp_path, digest):
+@pytest.mark.parametrize("value", ["5", "'text'"])
+def test_a_value_that_nobody_writes_is_not_read(tmp_path, value):
     path = tmp_path / "a.jpg"
     path.write_bytes(b"one")
     os.utime(path, ns=(10**18, 10**18))
     with FeatureCache(tmp_path) as cache:
+        keep(cache, [1])
         cache.remember([str(path)], [path.stat()], ["12" * 32])
-    change(tmp_path, f"UPDATE files SET digest = {digest}")
-    with (
-        pytest.warns(UserWarning, match="is damaged"),
-        FeatureCache(tmp_path) as cache,
-    ):
+    change(tmp_path, f"UPDATE files SET digest = {value}", f"UPDATE vectors SET data = {value}")
+    with FeatureCache(tmp_path) as cache:
         assert cache.digests([str(path)], [path.stat()]) == [None]
+        assert held(cache, [1]) == set()

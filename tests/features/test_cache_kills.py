@@ -22,7 +22,7 @@ N_KILLS = 40
 
 
 def work(folder, noted=None, kill_at=None):
-    """Keep, prune and keep again; how many instructions that took. What ended is told."""
+    """Keep, clear and keep again; how many instructions that took. What ended is told."""
     n = 0
 
     def count():
@@ -43,7 +43,6 @@ def work(folder, noted=None, kill_at=None):
             keep(cache, part)
             if noted is not None:
                 noted.write_text(f"{part.stop}")
-        cache.prune(10**6)
         cache.clear()
         if noted is not None:
             noted.write_text("0")

@@ -19,7 +19,7 @@ import numpy as np
 
 from tagkin.collection import find_photographs
 from tagkin.errors import StorageError, UnreadableImage
-from tagkin.features import FeatureCache, ReadOnlyCache, default_cache_folder
+from tagkin.features import FeatureCache, default_cache_folder
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import content_digest, read_bytes
 
@@ -237,7 +237,7 @@ class Locations(Sequence[str]):
 
         `cache` is where the features are kept. If it may not be written to, this does nothing.
         """
-        if not self.remembers or cache is False or isinstance(cache, ReadOnlyCache):
+        if not self.remembers or cache is False or (cache is not True and cache.read_only):
             return
         text = json.dumps({"root": self.root, "moved": self.moved})
         try:

@@ -291,9 +291,7 @@ class CollectionModel(Part):
 
     def _store_bursts(self, run: Run, annotator: Annotator, step: Progress) -> None:
         """Find the bursts, if every photograph got suggestions and so has features."""
-        from tagkin.features import ReadOnlyCache
-
-        if isinstance(annotator.cache, ReadOnlyCache):
+        if getattr(annotator.cache, "read_only", False):
             return  # a dry run keeps no features, and would compute them again
         if not Suggestions(self._db).count_missing():
             stacks = open_source(self._db).list_bursts()

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from tagkin.features.backbone_names import BACKBONES as BACKBONES
     from tagkin.features.backbone_names import get_backbone as get_backbone
     from tagkin.features.cache import FeatureCache as FeatureCache
-    from tagkin.features.cache import ReadOnlyCache as ReadOnlyCache
     from tagkin.features.cache import default_cache_folder as default_cache_folder
     from tagkin.features.extraction import extract as extract
     from tagkin.features.extraction_run import Extraction as Extraction
@@ -23,7 +22,6 @@ _HOMES = {
     "Extraction": "extraction_run",
     "FeatureCache": "cache",
     "Preprocessing": "backbone",
-    "ReadOnlyCache": "cache",
     "TextEncoder": "text_encoder",
     "default_cache_folder": "cache",
     "extract": "extraction",

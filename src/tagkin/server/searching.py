@@ -13,7 +13,7 @@ import numpy as np
 from tagkin.catalogue import Catalogue, ContentFile
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
-from tagkin.features import ReadOnlyCache
+from tagkin.features import FeatureCache
 from tagkin.server.answers import card, picture_address
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Reading
@@ -57,7 +57,7 @@ class CollectionSearch:
             n = catalogue.photographs.count().n_photographs
             state = catalogue.model.fingerprint(), n
             if self._opened is None or self._state != state:
-                with ReadOnlyCache(self._cache) as cache:
+                with FeatureCache(self._cache, read_only=True) as cache:
                     photographs = catalogue.photographs.with_tags()
                     self._opened, _ = WordSearch.open(catalogue.model.reader(), photographs, cache)
                 self._state = state

@@ -125,9 +125,9 @@ def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]
     """Open the cache; a dry run uses what is there, and adds nothing."""
     if not dry_run:
         return nullcontext(True)
-    from tagkin.features import ReadOnlyCache, default_cache_folder
+    from tagkin.features import FeatureCache, default_cache_folder
 
-    return ReadOnlyCache(default_cache_folder())
+    return FeatureCache(default_cache_folder(), read_only=True)
 
 
 @dataclass
