@@ -66,7 +66,6 @@ SWEEPS = (
         f"tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[{encoding}]"
         for encoding in ("utf-8", "cp437", "cp1252", "latin-1", "shift_jis")
     ),
-    "tests/cli/test_watch.py",
     "tests/collection/sidecars/test_editing_at_random.py",
     "tests/collection/sidecars/test_kills.py::test_killed_at_every_step[darktable]",
     "tests/collection/sidecars/test_kills.py::test_killed_at_every_step[digikam]",

@@ -162,15 +162,3 @@ def test_files_of_a_pair_are_found_where_they_were_moved(pairs, folder, catalogu
     assert catalogue.undo().failures == []
     after = files(pairs / "2024")
     assert {name: after[name] for name in before} == before
-
-
-def test_filtered_by_type(pairs, catalogue):
-    pytest.importorskip("rawpy")
-
-    def planned(*types):
-        return {f.photograph for f in catalogue.write(Filters(types=types), dry_run=True).files}
-
-    assert planned("NEF") == {"alone.nef"}
-    assert planned("jpg", "tif") == {"lone.jpg", "pair.jpg", "neg.jpg"}
-    assert planned("raw") == {"alone.nef"}
-    assert planned("tif") == set()

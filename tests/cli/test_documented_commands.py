@@ -84,8 +84,8 @@ def test_it_runs(
         would = speak(monkeypatch, *words, *({"--dry-run"} - {*words}), encoding="ascii")
         assert would.exit_code == 0, would.err
         assert everything(desk) == before
-    if entry.name in CONNECTING | {"watch"}:
-        return  # tests/cli/test_models.py has a server for it; test_watch.py ends it
+    if entry.name in CONNECTING:
+        return  # tests/cli/test_models.py has a server for it
     result = speak(monkeypatch, *words, encoding="ascii")
     assert result.exit_code == 0, result.err
     assert b"Error" not in result.err

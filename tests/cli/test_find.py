@@ -54,15 +54,3 @@ def test_words_or_a_photograph(run, world):
         result = run("find", *wrong)
         assert result.exit_code == 2
         assert "--like" in result.stderr
-
-
-def test_a_change_of_the_backbone_says_what_it_costs(run, desk: Path) -> None:
-    first, other = desk / "encoder/image.onnx", desk / "other/image.onnx"
-    assert "backbone changes" not in run("train", ".", "--backbone", first).stderr
-    assert "backbone changes" not in run("train", "--backbone", first).stderr
-    stderr = run("train", "--backbone", other, "--dry-run").stderr
-    assert f"changes from {first} to {other}" in stderr
-    assert "reads 24 photographs that it does not know yet." in stderr
-    run("train", "--backbone", other)
-    # both features are in the cache
-    assert "reads 0 photographs" in run("train", "--backbone", first).stderr

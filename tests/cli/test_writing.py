@@ -179,18 +179,6 @@ def test_a_dry_run_says_how_a_new_sidecar_is_named_and_why(run, photos, catalogu
         assert {file["why"] for file in result["files"]} == {why}
 
 
-def test_filtered_by_type(run, photos, catalogue):
-    where = ("--dry-run", "--json", "--catalogue", catalogue)
-    asked = ("--tag", "red", "--at-least", "0.5")
-    run("accept", *asked, "--catalogue", catalogue)
-    for name, is_listed in (("JPG", True), ("jpeg", True), ("png", False), ("raw", False)):
-        (result,) = lines(run("write", "--type", name, *where).stdout)
-        assert bool(result["files"]) is is_listed
-    result = run("write", "--type", "doc", "--catalogue", catalogue)
-    assert result.exit_code == 1
-    assert "'doc' is not a type of photographs" in result.stderr
-
-
 def test_a_folder_in_place_of_photographs_means_the_photographs_in_it(on, run, photos, catalogue):
     where = ("--catalogue", catalogue)
     accepted = on("accept", photos, "--tag", "red", "--at-least", "0.5", "--dry-run")

@@ -119,9 +119,6 @@ def test_from_scan_to_undo(connected, immich, tmp_path):
     assert "removed its tags from 1 photograph" in result.stderr
     assert immich.tags_of(server_photo) == set()
     assert "Wrote 1 tag" in connected("history", "immich").stdout
-    result = connected("watch", "immich")
-    assert result.exit_code == 1
-    assert "Let a timer run" in result.stderr
 
 
 def test_a_folder_cannot_name_a_server(run, immich, tmp_path):

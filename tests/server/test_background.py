@@ -189,7 +189,7 @@ def test_a_name_that_is_not_utf_8_does_not_end_the_watch(root: Path) -> None:
 class Stuck(Review):
     """A review whose disk is full when it notices something."""
 
-    def catch_up(self, backbone: str | None = None) -> bool:
+    def catch_up(self) -> bool:
         raise OSError("No space left on device")
 
 

@@ -151,7 +151,6 @@ class Catalogue:
     def catch_up(
         self,
         words: Sequence[str],
-        backbone: str | None = None,
         *,
         progress: Progress,
         on_news: Callable[[Sequence[Failure]], None],
@@ -164,14 +163,12 @@ class Catalogue:
         ----------
         words : sequence of str
             Tags to suggest by name if there are too few tags to learn from.
-        backbone : str, optional
-            Backbone of the first model. Default: that of `Annotator`.
         progress : function of (what, done, total)
             Called from two threads: the scan reports `tagkin.progress.SCANNING`.
         on_news : callable
             Called when a step has stored suggestions, with the files that could not be read.
         """
-        return catch_up(self.database, words, backbone, progress=progress, on_news=on_news)
+        return catch_up(self.database, words, progress=progress, on_news=on_news)
 
     def status(self) -> Status:
         """Return counts of photographs, tags, decisions and remaining work."""

@@ -41,7 +41,6 @@ class _Stopped(Exception):
 def catch_up(
     database: Database,
     words: Sequence[str],
-    backbone: str | None = None,
     *,
     progress: Progress,
     on_news: Callable[[Sequence[Failure]], None],
@@ -62,7 +61,7 @@ def catch_up(
             while True:
                 is_scanned = scan.done()  # before the step, which may miss photographs found later
                 unread = scan.result().failures if is_scanned else []
-                if step := _take_step(database, words, backbone, is_scanned, progress):
+                if step := _take_step(database, words, is_scanned, progress):
                     has_news = True
                     on_news(step.failures)
                 elif is_scanned:
@@ -78,7 +77,6 @@ def catch_up(
 def _take_step(
     database: Database,
     words: Sequence[str],
-    backbone: str | None,
     is_scanned: bool,
     progress: Progress,
 ) -> SuggestRun | None:
@@ -88,9 +86,7 @@ def _take_step(
 
     model = CollectionModel(database)
     n_tagged, n_learned = model.n_tagged(), model.n_learned()
-    # the first model has the backbone, later ones the settings of the model before
-    fresh = Annotator() if backbone is None else Annotator(backbone)
-    new = None if n_learned else fresh
+    new = None if n_learned else Annotator()  # later models have the settings of the one before
     has_grown = n_tagged > _WORTHWHILE * n_learned or model.is_partial
     if has_grown and n_tagged >= SIZES.fewest:
         size = max(_FIRST, _GROWTH * n_learned)
@@ -107,9 +103,9 @@ def _take_step(
     if not needs.model:
         return model.suggest_for_review(progress=progress)
     if is_scanned and needs.is_due:
-        return model.refit(fresh, progress=progress)
+        return model.refit(Annotator(), progress=progress)
     if words and (is_scanned or needs.n_new >= _UNTAGGED):
-        return _suggest_by_name(model, fresh, words, progress)
+        return _suggest_by_name(model, Annotator(), words, progress)
     return None
 
 

@@ -343,7 +343,6 @@ class CollectionModel(Part):
         self,
         annotator: Annotator | None = None,
         *,
-        backbone: str | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Retrain during a review, and suggest tags for every photograph.
@@ -354,17 +353,12 @@ class CollectionModel(Part):
         ----------
         annotator : Annotator, optional
             Default: one with the settings of the existing model.
-        backbone : str, optional
-            Another backbone for these settings.
         """
         if annotator is None:
             from tagkin.annotator import Annotator
 
             annotator = self.load()[0].unfitted() if self.exists else Annotator()
-        parameters = {}
-        if backbone is not None:
-            annotator.backbone = parameters["backbone"] = backbone
-        self.train(annotator, parameters, progress=progress)
+        self.train(annotator, {}, progress=progress)
         return self.suggest_for_review(progress=progress)
 
 

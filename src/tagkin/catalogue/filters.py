@@ -9,7 +9,6 @@ from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import LISTED, Database, SqlValue, as_list
 from tagkin.catalogue.photographs import Photographs, in_folder
 from tagkin.catalogue.tags import Tags
-from tagkin.images.formats import suffixes_of_type
 
 __all__ = ["Filters"]
 
@@ -24,14 +23,10 @@ class Filters:
     """Smallest confidence, from 0 to 1."""
     below: float | None = None
     """Confidences are smaller than this."""
-    run: int | None = None
-    """The run that suggested them."""
     folder: str | None = None
     """A folder from the root of the collection, with its subfolders."""
     photographs: Sequence[str] = ()
     """Any of these photographs, by path from the root."""
-    types: Sequence[str] = ()
-    """Any of these file types, such as jpg, tif or raw."""
 
     @property
     def is_empty(self) -> bool:
@@ -46,8 +41,8 @@ class Filters:
     @property
     def names_pairs(self) -> bool:
         """Whether photographs and tags are named and nothing else, so they need no suggestion."""
-        others = (self.at_least, self.below, self.run, self.types)
-        return bool(self.photographs and self.tags) and others == (None, None, None, ())
+        has_limits = self.at_least is not None or self.below is not None
+        return bool(self.photographs and self.tags) and not has_limits
 
     def sql_condition(
         self, database: Database, table: str, *, new_tags: bool = False
@@ -67,40 +62,27 @@ class Filters:
         if self.tags:
             parts.append(f"{table}.tag {LISTED}")
             values.append(as_list(Tags(database).find(self.tags, may_be_new=new_tags)))
-        for column, test, value in (
-            ("confidence", ">=", self.at_least),
-            ("confidence", "<", self.below),
-            ("run", "=", self.run),
-        ):
+        for test, value in ((">=", self.at_least), ("<", self.below)):
             if value is not None:
-                parts.append(f"{table}.{column} {test} ?")
+                parts.append(f"{table}.confidence {test} ?")
                 values.append(value)
         if self.photographs:
             parts.append(f"{table}.content {LISTED}")
             content_of = Photographs(database).content_of
             values.append(as_list(content_of(path) for path in self.photographs))
-        if self.folder is not None or self.types:
-            place, more = self._sql_folder_and_type()
+        if self.folder is not None:
+            place = in_folder("p.path", self.folder)
             parts.append(
                 f"{table}.content IN (SELECT content FROM photographs p "
                 f"WHERE {place} AND gone IS NULL)"
             )
-            values += more
         return " AND ".join(parts), values
 
     def sql_place(self) -> tuple[str, list[SqlValue]]:
         """Return the condition on a photograph `p`, which excludes copies elsewhere."""
-        condition, values = self._sql_folder_and_type()
+        condition, values = in_folder("p.path", self.folder), list[SqlValue]()
         if self.photographs:
             marks = ", ".join(["CAST(? AS TEXT)"] * len(self.photographs))
             condition += f" AND p.path IN ({marks})"
             values += [sql_text(path) for path in self.photographs]
         return condition, values
-
-    def _sql_folder_and_type(self) -> tuple[str, list[SqlValue]]:
-        condition, patterns = in_folder("p.path", self.folder), list[SqlValue]()
-        if self.types:
-            patterns = [f"%{suffix}" for name in self.types for suffix in suffixes_of_type(name)]
-            likes = " OR ".join(["p.path LIKE ?"] * len(patterns))  # LIKE ignores case
-            condition += f" AND ({likes})"
-        return condition, patterns

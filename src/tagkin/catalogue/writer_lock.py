@@ -21,7 +21,7 @@ __all__ = ["WriterLock"]
 
 _PAUSE = 0.05  # seconds between attempts
 _N_ATTEMPTS = 100  # most commands finish writing by then
-_LONG_COMMANDS = ("review", "watch")  # run until a person stops them, so waiting is pointless
+_LONG_COMMANDS = ("review",)  # run until a person stops them, so waiting is pointless
 _LONGEST_NOTE = 1000  # bytes that a writer notes about itself
 
 

@@ -107,33 +107,6 @@ def train_if_needed(catalogue: Catalogue, step: Progress) -> None:
     say(f"Learned {learned} from {photographs} (run {run}).")
 
 
-def note_change(catalogue: Catalogue, backbone: str) -> bool:
-    """Say what it costs to change the backbone of a model; return whether it changes."""
-    if not catalogue.model.exists:
-        return False
-    old = catalogue.model.load()[0].backbone
-    if old == backbone:
-        return False
-    import numpy as np
-
-    from tagkin.annotator.photograph_reader import PhotographReader
-
-    reader = PhotographReader(backbone)
-    digests = [photograph.digest for photograph in catalogue.photographs.with_tags()]
-    with reader.open_cache() as cache:
-        out = np.empty((len(digests), reader.backbone.dimension), dtype=np.float16)
-        is_cached = np.zeros(len(digests), dtype=bool)
-        if cache is not None:
-            is_cached = cache.load(reader.backbone, digests, out)
-    n_unread = int(len(digests) - is_cached.sum())
-    note(
-        f"The backbone changes from {old} to {backbone}. It reads "
-        f"{count(n_unread, 'photograph')} that it does not know yet. Old features stay in the "
-        "cache, and old suggestions until there are new ones."
-    )
-    return True
-
-
 def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
     """Reject a folder that is only a part of a collection."""
     if folder is not None and os.path.realpath(folder) != os.path.realpath(catalogue.root):
@@ -198,8 +171,6 @@ def add_photographs(
         only = _from_here_or_root(catalogue, photos[0])
         if only.is_dir():
             part, photos = catalogue.relative(only), ()
-    if filters.run is not None:
-        catalogue.runs.get(filters.run)  # raises if there is no such run
     photographs = _usable(catalogue, find_paths(catalogue, photos or ()))
     return replace(filters, folder=part, photographs=tuple(photographs))
 

@@ -133,10 +133,6 @@ TagFilter = Annotated[
         help="Only this tag. Can be repeated.",
     ),
 ]
-RunFilter = Annotated[
-    int | None,
-    typer.Option("--run", metavar="N", min=1, help="Only suggestions of this run."),
-]
 FolderFilter = Annotated[
     Path | None,
     typer.Option(

@@ -21,7 +21,6 @@ PANELS = {
         "finish": "finish",
         "write": "write",
         "undo": "undo",
-        "watch": "watch",
     },
     "Ask questions": {
         "status": "status",

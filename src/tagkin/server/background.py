@@ -1,11 +1,10 @@
 """Scans and fits in a process of its own, with a low priority, and changes that ask for them.
 
-The process is ``python -m tagkin.server.background CATALOGUE JOB [BACKBONE]``. The job ``catch-up``
-scans the folder, trains and suggests, and ``fit`` trains and suggests; both draw the map if there
-is a new model, or a new photograph. Training may use another backbone. The process reports its
-progress in lines of JSON. The first line of its standard input is a list of words for suggestions
-by name. It ends with its standard input, because the review has ended then. The memory of all this
-work returns to the system when it ends.
+The process is ``python -m tagkin.server.background CATALOGUE JOB``. The job ``catch-up`` scans the
+folder, trains and suggests, and ``fit`` trains and suggests; both draw the map if there is a new
+model, or a new photograph. The process reports its progress in lines of JSON. The first line of its
+standard input is a list of words for suggestions by name. It ends with its standard input, because
+the review has ended then. The memory of all this work returns to the system when it ends.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _WANTED = suffixes() | raw_suffixes() | {".xmp", ".jsonl", ".csv"}
 # --- in the process --------------------------------------------------------------------------
 
 
-def main(path: str, job: str, backbone: str | None = None) -> int:
+def main(path: str, job: str) -> int:
     """Run a job on a catalogue and return the exit code."""
     words = json.loads(sys.stdin.readline() or "[]")
     threading.Thread(target=_end_with_input, daemon=True).start()
@@ -50,9 +49,9 @@ def main(path: str, job: str, backbone: str | None = None) -> int:
         with open_catalogue(Path(path), write=True, is_lent=True) as catalogue:
             is_new = False  # whether there are photographs that are not on the map
             if job == "catch-up":
-                is_new = catalogue.catch_up(words, backbone, progress=_tell, on_news=_tell_news)
+                is_new = catalogue.catch_up(words, progress=_tell, on_news=_tell_news)
             else:
-                _tell_news(catalogue.model.refit(backbone=backbone, progress=_tell).failures)
+                _tell_news(catalogue.model.refit(progress=_tell).failures)
             model = catalogue.model.fingerprint()
             if model is not None and (is_new or CollectionMap(catalogue.path).model != model):
                 write_map(catalogue, *catalogue.model.load(), progress=_tell)
@@ -138,9 +137,8 @@ class BackgroundFit:
         """Whether the last fit failed with the same needs, so it would fail again."""
         return self._state["state"] == "failed" and self._last_needs == needs
 
-    def start(self, needs: Needs, job: str = "fit", backbone: str | None = None) -> bool:
+    def start(self, needs: Needs, job: str = "fit") -> bool:
         """Start a job; return False if a job is running."""
-        arguments = [str(self._catalogue), job, *([] if backbone is None else [backbone])]
         with self._lock:
             if self._process is not None or self._is_stopped:
                 return False
@@ -148,7 +146,7 @@ class BackgroundFit:
             self._step, self._scan = _Step("Starting", 0, 1), None
             self._state = {"state": "running", "job": job}
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
-                [sys.executable, "-m", __name__, *arguments],
+                [sys.executable, "-m", __name__, str(self._catalogue), job],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

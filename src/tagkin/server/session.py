@@ -184,14 +184,11 @@ class Review:
         if needs.is_due and not needs.tags and not self.fit.failed_at(needs):
             self.fit.start(needs)
 
-    def catch_up(self, backbone: str | None = None) -> bool:
-        """Scan the folder, learn and suggest in the background; after the job that runs, if any.
-
-        The first model of the folder has the backbone.
-        """
+    def catch_up(self) -> bool:
+        """Scan the folder, learn and suggest in the background; after the job that runs, if any."""
         with self.readers.connection() as catalogue:
             needs = catalogue.model.needs()
-        is_started = self.fit.start(needs, "catch-up", backbone)
+        is_started = self.fit.start(needs, "catch-up")
         self._is_behind = not is_started
         return is_started
 
@@ -201,11 +198,11 @@ class Review:
             self.fit.words = catalogue.model.common_tags()
         return self.catch_up()
 
-    def start_fit(self, backbone: str | None = None) -> bool:
-        """Start a fit, and return whether it started; another backbone replaces the model's."""
+    def start_fit(self) -> bool:
+        """Start a fit, and return whether it started."""
         with self.readers.connection() as catalogue:
             needs = catalogue.model.needs()
-        return not needs.tags and self.fit.start(needs, backbone=backbone)
+        return not needs.tags and self.fit.start(needs)
 
     def _renew(self, has_ended: bool) -> None:
         """Use new suggestions, and tell the pages when a job has ended."""

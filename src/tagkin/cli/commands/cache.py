@@ -17,6 +17,7 @@ def cache(
     clear: Annotated[
         bool, typer.Option("--clear", help="Empty it, and remove damaged caches.")
     ] = False,
+    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show or empty the feature cache.
@@ -33,13 +34,14 @@ def cache(
     from tagkin.features import FeatureCache, default_cache_folder
 
     with FeatureCache(default_cache_folder()) as opened:
-        if clear:
+        if clear and not dry_run:
             opened.clear()
         content = opened.info()
     folder = relative(content.folder)
     if as_json:
-        send_json({"folder": folder, "n_entries": content.n_entries, "n_bytes": content.n_bytes})
-    elif clear:
+        counts = {"n_entries": content.n_entries, "n_bytes": content.n_bytes}
+        send_json({"folder": folder, "dry_run": dry_run, **counts})
+    elif clear and not dry_run:
         say(f"The cache in {folder} is empty.")
     else:
         rows = [("Cache", folder), ("Size", size(content.n_bytes))]

@@ -34,7 +34,6 @@ def accept(
             "--at-least", metavar="X", parser=options.parse_share, help="At least this confidence."
         ),
     ] = None,
-    run: options.RunFilter = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -53,12 +52,12 @@ def accept(
     Examples
     --------
     tagkin accept --tag beach --at-least 0.9
-    tagkin accept ~/Pictures/2024 --run 3 --at-least 0.8 --dry-run
+    tagkin accept ~/Pictures/2024 --at-least 0.8 --dry-run
     tagkin accept ~/Pictures/photo.jpg --tag sunset
     """
     from tagkin.catalogue import Filters
 
-    filters = Filters(tuple(tags or ()), at_least=at_least, run=run)
+    filters = Filters(tuple(tags or ()), at_least=at_least)
     _decide("accept", photos, filters, dry_run, as_json, catalogue)
 
 
@@ -72,7 +71,6 @@ def reject(
             "--below", metavar="X", parser=options.parse_share, help="Below this confidence."
         ),
     ] = None,
-    run: options.RunFilter = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -90,12 +88,12 @@ def reject(
     Examples
     --------
     tagkin reject --tag dog --below 0.3
-    tagkin reject ~/Pictures/2024 --run 3 --dry-run
+    tagkin reject ~/Pictures/2024 --dry-run
     tagkin reject ~/Pictures/photo.jpg --tag dog
     """
     from tagkin.catalogue import Filters
 
-    filters = Filters(tuple(tags or ()), below=below, run=run)
+    filters = Filters(tuple(tags or ()), below=below)
     _decide("reject", photos, filters, dry_run, as_json, catalogue)
 
 
@@ -115,8 +113,8 @@ def _decide(
         if selected.is_everything:
             option, everything = {"accept": ("--at-least", 0), "reject": ("--below", 1)}[verb]
             raise typer.BadParameter(
-                f"say which suggestions to {verb}: photographs, a folder in the collection, --tag, "
-                f"{option} or --run. To {verb} all of them: {option} {everything}"
+                f"say which suggestions to {verb}: photographs, a folder in the collection, --tag "
+                f"or {option}. To {verb} all of them: {option} {everything}"
             )
         verdict = ACCEPTED if verb == "accept" else REJECTED
         decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)

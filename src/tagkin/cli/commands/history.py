@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,22 +15,6 @@ from tagkin.cli.tables import plain_table
 
 if TYPE_CHECKING:
     from tagkin.catalogue import DecisionCounts, PastRun
-
-# parameters of a run that narrowed it down, and the options that set them; "" for arguments
-_FILTERS = {
-    "photographs": "",
-    "tags": "--tag",
-    "at_least": "--at-least",
-    "below": "--below",
-    "run": "--run",
-    "folder": "",
-    "types": "--type",
-    "n": "-n",
-    "threshold": "--threshold",
-    "precision": "--precision",
-    "only_untagged": "--only-untagged",
-}
-_NAMED = 3
 
 
 @command("history")
@@ -79,27 +62,4 @@ def _describe(run: PastRun, decided: DecisionCounts | None) -> str:
     from tagkin.catalogue.run_texts import describe_run
 
     text = describe_run(run, decided)
-    filters = _write_filters(run)
-    if run.what in ("accept", "reject", "finish", "write", "suggest") and filters:
-        text += f" ({filters})"
     return f"{text}; undone by run {run.undone_by}" if run.undone_by else text
-
-
-def _write_filters(run: PastRun) -> str:
-    """Write the options that narrowed a run down, as they are typed."""
-    parts = []
-    for name, option in _FILTERS.items():
-        value = run.parameters.get(name)
-        if value is None or value is False or (name == "tags" and run.what == "finish"):
-            continue
-        if value is True:
-            parts.append(option)
-            continue
-        several = value if isinstance(value, list) else [value or "."]  # the whole collection
-        values = [shlex.quote(str(v)) for v in several]
-        if name == "photographs":
-            more = f" and {len(values) - _NAMED:,} more" if len(values) > _NAMED else ""
-            parts.append(" ".join(values[:_NAMED]) + more)
-        else:
-            parts += [f"{option} {v}".strip() for v in values]
-    return " ".join(parts)

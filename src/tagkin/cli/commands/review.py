@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import note_change, tell_others
+from tagkin.cli.catalogues import tell_others
 from tagkin.cli.output import relative, report_problems, say, send_json
 from tagkin.cli.registry import command
-from tagkin.features.backbone_names import get_backbone
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
@@ -56,16 +55,6 @@ def review(
             "per line, or common tags.",
         ),
     ] = None,
-    backbone: Annotated[
-        str | None,
-        typer.Option(
-            "--backbone",
-            metavar="NAME|PATH",
-            show_default=False,
-            help="Change the network that reads photographs, as in tagkin train, and make new "
-            "suggestions in the background.",
-        ),
-    ] = None,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -87,9 +76,6 @@ def review(
     """
     from tagkin.server import Access, Review, Server
 
-    if backbone is not None:
-        backbone = options.backbone_name(backbone)
-        get_backbone(backbone)  # raises if there is no such backbone
     words = [] if vocabulary is None else options.read_words(vocabulary)
     from tagkin.catalogue import open_for_scan
 
@@ -105,10 +91,8 @@ def review(
     )
     try:
         tell_others(opened, catalogue)
-        if backbone is not None and note_change(opened, backbone):
-            page.start_fit(backbone)
         server = Server(page, Access(), port)
-        page.catch_up(backbone)
+        page.catch_up()
         # Ctrl-C is how it ends
         with (
             contextlib.suppress(KeyboardInterrupt),

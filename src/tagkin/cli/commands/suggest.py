@@ -190,6 +190,5 @@ def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
     if dry_run:
         say("Dry run; nothing was written.")
     elif result.n_suggestions:
-        accept = f"tagkin accept --run {result.run} --at-least 0.9 --dry-run"
         console.print()
-        console.print(console.text("Next: ", (accept, "bold")))
+        console.print(console.text("Next: ", ("tagkin accept --at-least 0.9 --dry-run", "bold")))

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import check_whole, note_change, open_collection
+from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.output import data, note, progress_bar, relative, report_problems, say, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.tables import facts, seconds
@@ -60,7 +60,6 @@ def train(
     ):
         check_whole(opened, folder)
         contents, n_found = opened.model.to_learn_from()
-        note_change(opened, annotator.backbone)
         where = {
             "folder": relative(opened.root),
             "catalogue": relative(opened.path),

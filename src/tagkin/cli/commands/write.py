@@ -68,14 +68,6 @@ Align = Annotated[
 def write(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
-    types: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type",
-            metavar="SUFFIX",
-            help="Only this file type, such as jpg, tif or raw. Can be repeated.",
-        ),
-    ] = None,
     sidecars: SidecarName = None,
     embed: Embed = False,
     remove: Remove = False,
@@ -95,7 +87,7 @@ def write(
     --------
     tagkin write
     tagkin write ~/Pictures/2024 --tag beach --dry-run
-    tagkin write --type jpg --embed --remove
+    tagkin write --embed --remove
     tagkin write --align --dry-run
     """
     from tagkin.catalogue import Filters
@@ -105,8 +97,7 @@ def write(
     with open_for_command(
         catalogue, "write", write=not dry_run, near=first_existing(photos)
     ) as opened:
-        filters = Filters(tuple(tags or ()), types=tuple(types or ()))
-        selected = add_photographs(filters, opened, photos)
+        selected = add_photographs(Filters(tuple(tags or ())), opened, photos)
         with progress_bar() as step:
             result = opened.write(
                 selected,
