@@ -118,10 +118,9 @@ def test_evaluate_by_cross_validation(run, world, tmp_path):
     page = (tmp_path / "quality.html").read_text()
     assert re.findall(r'<th scope="row" data-value="(\w+)">', page) == order
     table = run(*command).stdout
-    assert sorted(order, key=lambda tag: table.rindex(f"\n{tag} ")) == order
     assert "2.0 of 5 tags on average" in table
     for word in ("Visual neighbours", "Per photograph", "At least one right", "Mean over tags"):
         assert word in page
         assert word in table
-    for word in ("Semantic space", "Asked for (--precision)", "Average precision", "circle"):
+    for word in ("Semantic space", "Asked for (--precision)"):
         assert word in table

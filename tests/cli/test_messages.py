@@ -55,15 +55,6 @@ def test_tags_of_a_named_collection(run, world, tmp_path):
     assert "is not the folder of a collection" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["status", "history", "tags list", "evaluate", "explain"])
-def test_no_line_in_a_pipe_ends_with_blanks(run, world, catalogue, command):
-    photo = [world.photos / list(world.tags_of)[1]] if command == "explain" else []
-    result = run(*command.split(), *photo, "--catalogue", catalogue)
-    assert result.exit_code == 0, result.stderr
-    assert "kin: " in result.stdout or command != "explain"
-    assert [line for line in result.stdout.splitlines() if line.endswith(" ")] == []
-
-
 def test_json_escapes_what_controls_a_terminal():
     tag = "a\x9b31mb\x7f\u2028c\u202ed é 🐕"
     text = json_line({"tag": tag})

@@ -12,8 +12,8 @@ from typing import TextIO
 
 _ERRORS = "tagkin-plain"
 
-# The characters that we draw with, in ASCII; other characters are escaped.
-_PLAIN = {"━": "#", "┄": "-", "─": "-", "–": "-", "—": "-", "…": "...", "·": "-", "�": "?"}
+# Characters of our sentences in ASCII; other characters are escaped.
+_PLAIN = {"–": "-", "−": "-", "…": "...", "�": "?"}
 
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -29,16 +29,6 @@ def visible(text: str) -> str:
 
 def _is_harmful(char: str) -> bool:
     return unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _TURNING
-
-
-def encodable(text: str, encoding: str) -> str:
-    """Return `visible` text in characters of an encoding."""
-    return text.encode(encoding, _ERRORS).decode(encoding)
-
-
-def _plain(char: str) -> str:
-    """Return a character in ASCII."""
-    return _PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode("ascii")
 
 
 # --- the streams themselves --------------------------------------------------------------
@@ -95,7 +85,8 @@ def _replace_error(error: UnicodeError) -> tuple[str | bytes, int]:
         raise error
     char = error.object[error.start]
     is_byte = "\udc80" <= char <= "\udcff"
-    return char.encode("utf-8", "surrogateescape") if is_byte else _plain(char), error.start + 1
+    plain = _PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode("ascii")
+    return char.encode("utf-8", "surrogateescape") if is_byte else plain, error.start + 1
 
 
 codecs.register_error(_ERRORS, _replace_error)

@@ -9,33 +9,20 @@ from tagkin.cli.output import data, relative
 from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
-    from rich.box import Box
-    from rich.console import Console
-    from rich.table import Column, Table
-    from rich.text import Text
+    from rich.table import Table
 
-_BAR = 10  # characters
-_LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _SHOWN = 20  # rows of a dry run
 _NUMBERS = ("Confidence", "Similarity", "Run", "Size", "Photographs")
 _STYLES = {"Tag": "cyan", "Tags": "cyan", "Kin": "dim"}
 
 
-def _rule() -> Box:
-    """Return the line under the head of a table, in characters that standard output has."""
-    from rich.box import SIMPLE_HEAD, Box
-
-    if not data().options.ascii_only:
-        return SIMPLE_HEAD
-    return Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-
-
 def plain_table(*columns: str, right: Collection[str] = _NUMBERS) -> Table:
     """Return a table as all of ours look; columns of numbers are aligned on the right."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(
-        box=_rule(), header_style="bold", padding=(0, 1, 0, 0), pad_edge=False, show_edge=False
+        box=SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False, show_edge=False
     )
     for name in columns:
         justify: Literal["right", "left"] = "right" if name in right else "left"
@@ -44,38 +31,22 @@ def plain_table(*columns: str, right: Collection[str] = _NUMBERS) -> Table:
 
 
 def file_table(*columns: str) -> Table:
-    """Return a table with files in its first column and lists in its last; `show` fits them."""
+    """Return a table with files in its first column and lists in its last, which wrap."""
     table = plain_table(*columns)
     table.columns[0].overflow = "fold"
-    for column in table.columns[1:]:
+    for column in table.columns[1:-1]:
         column.no_wrap = True
     return table
-
-
-def show(table: Table) -> None:
-    """Print a table of files: wrap long names, cut a long list."""
-    console = data()
-    first, *middle, last = table.columns
-    taken = sum(_width(column, console) + _GAP for column in middle)
-    first.max_width = max(_LEAST, (console.width - taken) // 2)
-    taken += min(_width(first, console), first.max_width) + _GAP
-    last.max_width = max(_LEAST, console.width - taken)
-    console.print(table)
 
 
 def show_first(table: Table, rows: Sequence[tuple[str, ...]]) -> None:
     """Print the first rows of a dry run in a table of files, and how many more there are."""
     for row in rows[:_SHOWN]:
         table.add_row(*row)
-    show(table)
+    data().print(table)
     if len(rows) > _SHOWN:
         data().print(f"and {len(rows) - _SHOWN:,} more (--json lists them all)")
     data().print()
-
-
-def _width(column: Column, console: Console) -> int:
-    cells = [column.header, *column.cells]
-    return max(console.render_str(str(cell)).cell_len for cell in cells)
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
@@ -126,23 +97,6 @@ def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:
         return f"No suggestion for {count(n_all, 'photograph')}"
     text = f"{count(n, 'suggestion')} for {count(n_with, 'photograph')} of {n_all:,}"
     return f"{text}; about {expected:,.0f} of them right"
-
-
-def bar(share: float) -> Text:
-    """Write a share as a bar of characters."""
-    filled = round(_BAR * min(max(share, 0.0), 1.0))
-    # two characters, so it can be read without colours
-    return data().text(("━" * filled, "cyan"), ("┄" * (_BAR - filled), "bright_black"))
-
-
-def seconds(time: float) -> str:
-    """Write a time as a person says it: 8 s, 2 min 5 s, 1 h 3 min."""
-    whole = round(time)
-    if whole < 60:
-        return f"{time:.1f} s" if time < 10 else f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def size(n_bytes: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +15,6 @@ from tagkin.cli.output import (
     csv_text,
     data,
     document,
-    note,
     progress_bar,
     relative,
     say,
@@ -25,8 +22,8 @@ from tagkin.cli.output import (
     send_json,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.tables import file_table, kin_text, show
-from tagkin.wording import count, name_first, percent
+from tagkin.cli.tables import file_table, kin_text
+from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Finding
@@ -98,8 +95,6 @@ def audit(
         if report is not None:
             step("Writing the report", 0, 1)
             _write_report(annotator, findings, kind, report)
-    if missing := _missing_text(_files_of(findings)):
-        note(missing)
     if as_json:
         for finding in findings:
             send_json(document(finding))
@@ -124,24 +119,6 @@ def _find_undecided(
         if n is None or n_asked is None or len(undecided) >= n or len(every) < n_asked:
             return undecided[:n]
         n_asked *= 2
-
-
-def _files_of(findings: list[Finding]) -> list[str]:
-    return [file for f in findings for file in (f.file, *(kin.file for kin in f.kin))]
-
-
-def _missing_text(files: Iterable[str]) -> str:
-    """Return a message about the model's missing photographs; empty if none."""
-    named = list(dict.fromkeys(files))
-    missing = [file for file in named if not os.path.exists(file)]
-    if not missing:
-        return ""
-    verb = "is" if len(missing) == 1 else "are"
-    return (
-        f"{len(missing):,} of the {count(len(named), 'photograph')} that the model names {verb} "
-        f"not there: {name_first([*map(relative, missing)])}. If they have moved: tagkin scan "
-        "FOLDER"
-    )
 
 
 def _write_csv(findings: list[Finding]) -> str:
@@ -170,7 +147,7 @@ def _show(findings: list[Finding]) -> None:
             kin_text((kin.file, kin.share) for kin in finding.kin),
         )
     if findings:
-        show(table)
+        data().print(table)
         data().print()
 
 
@@ -202,8 +179,6 @@ def _write_report(
     notes = [_summarise(findings, len(annotator.files_), kind)]
     if len(findings) > _SHOWN:
         notes.append(f"The {_SHOWN} most likely are shown; --csv lists all.")
-    if missing := _missing_text(_files_of(findings[:_SHOWN])):
-        notes.append(missing)
     facts = [
         ("tagged photographs", f"{len(annotator.files_):,}"),
         ("tags", f"{len(annotator.vocabulary_.names_):,}"),

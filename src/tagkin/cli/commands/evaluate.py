@@ -19,7 +19,7 @@ from tagkin.cli.output import (
     send_json,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.tables import bar, plain_table
+from tagkin.cli.tables import plain_table
 from tagkin.errors import InvalidInput
 from tagkin.features.backbone_names import BACKBONES
 from tagkin.wording import count, percent
@@ -33,12 +33,7 @@ if TYPE_CHECKING:
     from tagkin.images import Failure
 
 _NAMED = 3  # unreadable photographs
-_FIRST = 8  # of the best tags, and of the worst
 _COUNTED = "Suggestions as tagkin suggest makes them, for photographs whose tags were held out."
-_ORDER = (
-    "Tags are sorted by damped average precision: it is shrunk towards the mean of all tags, as if "
-    "each tag were on ten more photographs."
-)
 # names in JSON say whether a mean is over photographs or over tags (macro)
 _NAMES = {
     "image_precision": "photograph_precision",
@@ -117,7 +112,7 @@ def _show(quality: Quality) -> None:
     )
     compared = [(_compare(quality, group), group.note) for group in MEASURES]
     by_precision = _tabulate_precisions(quality), _COUNTED
-    for table, remark in (*compared, by_precision, (_tabulate_tags(quality), _ORDER)):
+    for table, remark in (*compared, by_precision):
         console.print()
         console.print(table)
         if remark:
@@ -149,28 +144,6 @@ def _tabulate_precisions(quality: Quality) -> Table:
             percent(point.recall),
             f"{point.per_photograph:.1f}",
             percent(point.without),
-        )
-    return table
-
-
-def _tabulate_tags(quality: Quality) -> Table:
-    labels = quality.labels
-    order = [t for t in labels.order if labels.support[t] > 0]
-    columns = ("Photographs", "Average precision", "Damped", "")
-    table = plain_table("Tag", *columns, right=columns)
-    cut = len(order) > 2 * _FIRST + 1
-    for t in [*order[:_FIRST], None, *order[-_FIRST:]] if cut else order:
-        if t is None:
-            more = data().text((f"… {len(order) - 2 * _FIRST:,} more", "dim"))
-            table.add_row(more, "", "", "", "")
-            continue
-        damped = float(labels.damped_precision[t])
-        table.add_row(
-            str(labels.names[t]),
-            f"{labels.support[t]:,}",
-            percent(float(labels.average_precision[t])),
-            percent(damped),
-            bar(damped),
         )
     return table
 

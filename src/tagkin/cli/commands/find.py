@@ -9,9 +9,18 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import find_folder, open_for_command, open_near
-from tagkin.cli.output import document, note, progress_bar, relative, report_problems, send_json
+from tagkin.cli.output import (
+    data,
+    document,
+    note,
+    progress_bar,
+    relative,
+    report_problems,
+    send_json,
+)
 from tagkin.cli.registry import command
-from tagkin.cli.tables import bar, file_table, show
+from tagkin.cli.tables import file_table
+from tagkin.wording import percent
 
 
 @command("find")
@@ -39,8 +48,8 @@ def find(
     """Find the photographs that WORDS describe.
 
     Searches the current folder's collection, offline. Any words will do, in sixteen languages; no
-    quotes are needed. A bar shows how well they fit, relative to the best photograph: no bar means
-    no better than most. --tag keeps only photographs that have all these tags.
+    quotes are needed. Fit shows how well they fit, relative to the best photograph: 0 % is no
+    better than most. --tag keeps only photographs that have all these tags.
 
     --like PHOTO finds similar photographs: near in the semantic space, so similar in what they
     show, not only in how they look.
@@ -92,8 +101,8 @@ def find(
         return
     table = file_table("Photograph", "Fit", "Tags")
     for photograph, fit in best:
-        table.add_row(relative(photograph.file), bar(fit), ", ".join(photograph.tags))
-    show(table)
+        table.add_row(relative(photograph.file), percent(fit), ", ".join(photograph.tags))
+    data().print(table)
 
 
 def _find_like(photo: Path, n: int, as_json: bool, catalogue: Path | None) -> None:
@@ -111,4 +120,4 @@ def _find_like(photo: Path, n: int, as_json: bool, catalogue: Path | None) -> No
     for neighbour in neighbours:
         tags = ", ".join(neighbour.tags)
         table.add_row(relative(neighbour.file), f"{neighbour.similarity:.2f}", tags)
-    show(table)
+    data().print(table)

@@ -9,14 +9,14 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.output import data, note, progress_bar, relative, report_problems, say, send_json
 from tagkin.cli.registry import command
-from tagkin.cli.tables import facts, seconds
+from tagkin.cli.tables import facts
 from tagkin.features.backbone_names import BACKBONES
 from tagkin.wording import count, name_first
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-_DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
+_DROPPED = 5  # tags that are named
 # Tagged photographs at most, and the range of the precision of single collections where 80 % was
 # asked, from docs/results/trust.md
 _SPREADS = ((12, 55, 99), (35, 71, 99), (75, 79, 95), (300, 77, 92))
@@ -83,7 +83,6 @@ def train(
     _note_others(n_complete, len(counted) - n_complete)
     if not dry_run:
         photographs["unreadable"] = report_problems(annotator.failures_)
-        _note_plurals(annotator)
     needed = time.perf_counter() - start
     if as_json:
         learned = {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
@@ -105,7 +104,7 @@ def train(
         say("Dry run; nothing was written.")
         return
     done = f"{count(len(vocabulary.names_), 'tag')} from {count(n_used, 'photograph')}"
-    console.print(f"Learned {done} in {seconds(needed)} (run {run}).", style="green")
+    console.print(f"Learned {done} in {needed:.0f} s (run {run}).", style="green")
     console.print()
     rows = [("Folder", where["folder"]), ("Photographs", f"{used_text} to learn from")]
     rows += [("Tags", learned_text), ("Names", _names_text(annotator))]
@@ -113,17 +112,6 @@ def train(
     console.print(facts([*rows, rejected]))
     console.print()
     console.print(console.text("Next: ", ("tagkin suggest", "bold")))
-
-
-def _note_plurals(annotator: Annotator) -> None:
-    """Name tags that are singular and plural of the same word."""
-    if pairs := annotator.vocabulary_.plurals_:
-        named = ", ".join(f"{singular} and {plural}" for singular, plural in pairs[:_PAIRS])
-        more = f" and {len(pairs) - _PAIRS:,} more pairs" if len(pairs) > _PAIRS else ""
-        note(
-            f"{named}{more} were learned as separate tags. tagkin tags duplicates shows how to "
-            "merge them."
-        )
 
 
 def _note_others(n_complete: int, n_others: int) -> None:
