@@ -16,7 +16,7 @@ from tagkin.collection.tag_lists import (
 )
 
 HS, TL, DC = "lr:hierarchicalSubject", "digiKam:TagsList", "dc:subject"
-SETS, CATEGORIES = "mediapro:CatalogSets", "acdsee:categories"
+SETS = "mediapro:CatalogSets"
 SIDECAR = ".jpg.xmp"
 
 
@@ -79,11 +79,6 @@ def test_words_that_iptc_cuts_and_internal_tags():
     inside = {"": {DC: [long], IPTC: [long[:32], "sea"], WINDOWS: ["sun"]}}
     assert tags(inside) == sorted(["sea", "sun", long])
     assert tags(beside(hs=["darktable|style|x"], dc=["darktable", "style", "x", "a"])) == ["a"]
-
-
-def test_categories_count_only_without_other_lists():
-    assert tags({SIDECAR: {CATEGORIES: ["animal|dog"]}}) == ["animal|dog"]
-    assert tags({SIDECAR: {CATEGORIES: ["animal|dog"], DC: ["sea"]}}) == ["sea"]
 
 
 # --- changes by others ---

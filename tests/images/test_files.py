@@ -45,7 +45,7 @@ def test_what_cannot_be_read_and_why(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with open(tmp_path / "huge", "wb") as file:
         file.truncate(MAX_BYTES + 1)  # takes no space
-    for call in (read_bytes, lambda path: thumbnail(path, 10)):
+    for call in (read_bytes, lambda path: thumbnail(read_bytes(path), 10)):
         assert reason(call, tmp_path / "gone") == "there is no such file"
         assert reason(call, tmp_path / "dead") == "there is no such file"
         assert reason(call, tmp_path / "self") == "a link that leads back to itself"
@@ -99,7 +99,7 @@ def test_a_failure_is_plain_data():
 def test_thumbnails(form, shape, size, expected, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(saved(picture(shape[1], shape[0]), form))
-    small = thumbnail(path, size)
+    small = thumbnail(path.read_bytes(), size)
     assert small.shape == (*expected, 3)
     assert small.dtype == np.uint8
     whole = Image.fromarray(decode(path.read_bytes()))
@@ -112,7 +112,7 @@ def test_thumbnails_are_upright(tmp_path):
     exif[0x0112] = 8
     path = tmp_path / "a.jpg"
     path.write_bytes(saved(picture(300, 200), "JPEG", exif=exif))
-    assert thumbnail(path, 60).shape == (60, 40, 3)
+    assert thumbnail(path.read_bytes(), 60).shape == (60, 40, 3)
 
 
 def test_a_thumbnail_has_a_size(tmp_path):

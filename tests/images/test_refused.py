@@ -148,13 +148,11 @@ def test_truncated_anywhere_it_is_whole_or_refused(form, options):
     assert any("truncated" in reason for reason in reasons)
 
 
-def test_a_truncated_file_says_how_much_is_there():
+def test_a_truncated_file_is_named():
     webp = saved(picture(640, 480), "WEBP")
-    assert refused(webp[:5000]).startswith("truncated after 5 KB of ")
+    assert refused(webp[:5000]).startswith("truncated or damaged WebP file (")
     jpeg = saved(picture(640, 480), "JPEG")
-    assert refused(jpeg[:9000]) == (
-        "truncated: the JPEG file ends after 9 KB, before its picture does"
-    )
+    assert refused(jpeg[:9000]).startswith("truncated or damaged JPEG file (")
     assert refused(jpeg[:9000] + bytes(20000)) == ("truncated: the last 20 KB of 29 KB are zeros")
     np.testing.assert_array_equal(decode(jpeg + bytes(20000)), decode(jpeg))
 

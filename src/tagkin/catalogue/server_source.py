@@ -29,7 +29,7 @@ from tagkin.collection.levels import merge_tags
 from tagkin.collection.sidecars import Written
 from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
 from tagkin.filesystem import make_private_folder, write_whole
-from tagkin.images import Failure, content_digest, encode_jpeg, read_bytes, thumbnail_of
+from tagkin.images import Failure, content_digest, encode_jpeg, read_bytes, thumbnail
 from tagkin.progress import Progress
 
 if TYPE_CHECKING:  # imported if a person connected
@@ -87,7 +87,7 @@ class ServerSource:
     def _read_pixels(self, photo: Asset, file: Path) -> bytes:
         if file.is_file():
             return read_bytes(file)
-        pixels = thumbnail_of(self._server.read_pixels(photo.path), _SIDE)
+        pixels = thumbnail(self._server.read_pixels(photo.path), _SIDE)
         data = encode_jpeg(pixels, _QUALITY, taken=photo.moment, camera=photo.camera)
         if not self._database.is_copy:
             make_private_folder(file.parent)

@@ -31,12 +31,11 @@ __all__ = [
 IPTC, WINDOWS = "IPTC:Keywords", "IFD:XPKeywords"
 """Lists inside photographs that are not XMP."""
 _SUBJECT, _TAGS_LIST, _HIERARCHICAL = "dc:subject", "digiKam:TagsList", "lr:hierarchicalSubject"
-_CATEGORIES = "acdsee:categories"  # tagkin does not write it, so it counts only without other lists
 _FLAT = {_SUBJECT, IPTC, WINDOWS}  # names without their parents
 _SLASHED = {_TAGS_LIST, "MicrosoftPhoto:LastKeywordXMP"}  # where / may be in a name or between two
 _READ_FIRST = (  # programs read the first of their lists that is there, and write all of them
     *(_TAGS_LIST, "MicrosoftPhoto:LastKeywordXMP", _HIERARCHICAL, "mediapro:CatalogSets"),
-    *(_CATEGORIES, _SUBJECT, IPTC, WINDOWS),
+    *(_SUBJECT, IPTC, WINDOWS),
 )
 _READ_BY_IMMICH = (_TAGS_LIST, _HIERARCHICAL, IPTC)
 _CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a character
@@ -136,9 +135,7 @@ def tags_to_drop(files: FileLists, merged: MergedTags) -> dict[str, list[str]]:
     dropped = [tag for tag in merged.stale if tag not in covered]
     resolution = _Resolution(files)
     by_file = {
-        file: {
-            tag for name in lists if name != _CATEGORIES for tag in resolution.of_list(file, name)
-        }
+        file: {tag for name in lists for tag in resolution.of_list(file, name)}
         for file, lists in files.items()
     }
     kept = {file: [tag for tag in dropped if tag in tags] for file, tags in by_file.items()}
@@ -154,7 +151,7 @@ def is_in_step(files: FileLists, merged: MergedTags, *, is_inside: bool = False)
     dropped, resolution = tags_to_drop(files, merged), _Resolution(files)
     for file, lists in files.items():
         if not file if is_inside else file.lower().endswith(".xmp") and lists:
-            names = {_HIERARCHICAL, _SUBJECT, *lists} - {_CATEGORIES}
+            names = {_HIERARCHICAL, _SUBJECT, *lists}
             in_lists = (resolution.of_list(file, name).keys() for name in names)
             if file in dropped or not all(merged.tags.keys() <= tags for tags in in_lists):
                 return False
@@ -186,15 +183,10 @@ class _Resolution:
             for name, words in lists.items()
         }
         self._spellings = self._choose_spellings()
-        counted = [
-            (file, name)
-            for file, name in self._words
-            if name != _CATEGORIES or not any(files[file][n] for n in files[file] if n != name)
-        ]
         listed = dict.fromkeys(
             self.respell(word)
-            for file, name in counted
-            for word in self._words[file, name]
+            for (_, name), words in self._words.items()
+            for word in words
             if name not in _FLAT
         )
         self._by_end: dict[str, list[str]] = {}  # for names with / or |
@@ -202,8 +194,8 @@ class _Resolution:
             parts = _key(tag).split("/")
             for n in range(2, len(parts) + 1):
                 self._by_end.setdefault("/".join(parts[-n:]), []).append(tag)
-        for file, name in counted:
-            for word in self._words[file, name] if name in _FLAT else ():
+        for (_, name), words in self._words.items():
+            for word in words if name in _FLAT else ():
                 if "|" in word and _key(word) not in self._by_end:
                     listed[word] = None
         internal = {tag for tag in listed if tag.split("|", 1)[0] in INTERNAL}
@@ -214,7 +206,7 @@ class _Resolution:
         self._empty = internal | {level for tag in internal for level in tag.split("|")}
         self._empty |= {level for tag in own for level in tag.split("|")[:-1]} - {*own}
         self._whole = self._find_cut_words()
-        tags = dict.fromkeys(tag for place in counted for tag in self.of_list(*place))
+        tags = dict.fromkeys(tag for place in self._words for tag in self.of_list(*place))
         self.tags = sorted(tags, key=lambda tag: "|" not in tag)
 
     def _choose_spellings(self) -> dict[str, str]:

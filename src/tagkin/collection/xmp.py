@@ -7,7 +7,6 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import Any, TypeAlias
 
 from lxml import etree
@@ -40,8 +39,6 @@ _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields befor
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
 TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
-# & and < that some programs write without escaping them
-_UNESCAPED = re.compile(r"&(?!(?:#[0-9]+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);)|<(?![^\W\d]|[/?!])")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -96,8 +93,6 @@ FIELDS = (
     Field("dc", "subject", "http://purl.org/dc/elements/1.1/", "|", "Bag"),
 )
 SUBJECT = FIELDS[-1]
-_CATEGORIES = "acdsee:categories"
-_CATEGORIES_TAG = "{http://ns.acdsee.com/iptc/1.0/}categories"
 
 
 Element: TypeAlias = Any
@@ -164,8 +159,8 @@ def _detect_encoding(data: bytes) -> str:
     return "utf-8"
 
 
-def parse(text: str, *, recover: bool = False) -> Element:
-    """Parse XML and return its root element; with `recover`, what is left of it.
+def parse(text: str) -> Element:
+    """Parse XML and return its root element.
 
     Document types are rejected: XMP does not use them, and their entities can exhaust memory or
     name other files. Elements deeper than 256 levels, and more than 200,000 elements and
@@ -182,7 +177,6 @@ def parse(text: str, *, recover: bool = False) -> Element:
         load_dtd=False,
         no_network=True,
         strip_cdata=False,
-        recover=recover,
     )
     try:
         return etree.fromstring(text.encode("utf-8"), parser)
@@ -198,9 +192,8 @@ def parse(text: str, *, recover: bool = False) -> Element:
 def xmp_lists(packet: bytes) -> tuple[dict[str, list[str]], str | None]:
     """Return the keywords of a packet in each property, and its problem or None; see `lists_of`.
 
-    XML that is not well-formed is read as far as the parser recovers it. A packet larger than
-    `MAX_BYTES` is not read; that is no problem if it has no field of keywords, such as a second
-    picture from a telephone.
+    XML that is not well-formed is not read. A packet larger than `MAX_BYTES` is not read, either;
+    that is no problem if it has no field of keywords, such as a second picture from a telephone.
     """
     if len(packet) > _LARGE and not any(name in packet for name in _field_names()):
         return {}, None
@@ -210,30 +203,11 @@ def xmp_lists(packet: bytes) -> tuple[dict[str, list[str]], str | None]:
     if not text:
         return {}, None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
     try:
-        root = parse(text)
-        unread = _find_unread(root)
-        problem = unread and f"its {unread} is in a form that tagkin does not read"
-        return lists_of(root), problem
+        return lists_of(parse(text)), None
     except _Refused as error:
         return {}, f"its XMP {error}"
     except NotXml as error:
-        problem = f"its XMP is not well-formed ({error}); only some keywords may have been read"
-        return _read_remains(text), problem
-
-
-def _read_remains(text: str) -> dict[str, list[str]]:
-    """Return the keywords that a parser finds in XML that is not well-formed.
-
-    The text becomes the content of an element that declares the usual prefixes, which may be
-    missing. Inside an element, a document type has no effect.
-    """
-    prefixes = {"rdf": RDF, "tagkin": TAGKIN} | {field.prefix: field.uri for field in FIELDS}
-    declarations = "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in prefixes.items())
-    content = _UNESCAPED.sub(lambda match: escape(match[0]), text)
-    try:
-        return lists_of(parse(f"<remains{declarations}>{content}</remains>", recover=True))
-    except NotXml:
-        return {}
+        return {}, f"its XMP is not well-formed ({error}) and was not read"
 
 
 def xmp_rating(packet: bytes) -> int | None:
@@ -275,38 +249,7 @@ def lists_of(root: Element) -> dict[str, list[str]]:
             if field.tag in description.attrib or description.find(field.tag) is not None:
                 words = map(field.read, field_words(description, field))
                 lists.setdefault(field.name, []).extend(words)
-        texts = [description.get(_CATEGORIES_TAG), description.findtext(_CATEGORIES_TAG)]
-        for text in filter(None, texts):
-            lists.setdefault(_CATEGORIES, []).extend(_read_categories(text))
     return lists
-
-
-def _read_categories(text: str) -> Iterator[str]:
-    """Yield ACDSee's categories, which are elements inside a text."""
-    try:
-        root = parse(text.strip())
-    except NotXml:
-        return
-    for node in root.iter("Category"):
-        if node.get("Assigned") == "1":
-            levels = reversed([node, *node.iterancestors("Category")])
-            yield "|".join((level.text or "").strip() for level in levels)
-
-
-def _find_unread(root: Element) -> str | None:
-    """Return the name of a field in a form that is not read, or None."""
-    references = {f"{{{RDF}}}nodeID", f"{{{RDF}}}resource"}
-    for description in descriptions(root):
-        for field in FIELDS:
-            for element in description.findall(field.tag):
-                if items_of(element) or value_of(element).strip():
-                    continue
-                if (
-                    references & {*element.attrib}
-                    or "".join(element.itertext(etree.Element)).strip()
-                ):
-                    return field.name
-    return None
 
 
 def field_words(description: Element, field: Field) -> Iterator[str]:

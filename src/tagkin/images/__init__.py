@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tagkin.images.decoding import decode as decode
     from tagkin.images.thumbnails import encode_jpeg as encode_jpeg
     from tagkin.images.thumbnails import thumbnail as thumbnail
-    from tagkin.images.thumbnails import thumbnail_of as thumbnail_of
 
 __all__ = [
     "MAX_BYTES",
@@ -23,7 +22,6 @@ __all__ = [
     "encode_jpeg",
     "read_bytes",
     "thumbnail",
-    "thumbnail_of",
 ]
 
 # Imported at first use, because a photograph whose features are in the cache is not decoded.
@@ -32,6 +30,5 @@ _HOMES = {
     "decode": "decoding",
     "encode_jpeg": "thumbnails",
     "thumbnail": "thumbnails",
-    "thumbnail_of": "thumbnails",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

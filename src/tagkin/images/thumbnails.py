@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from datetime import datetime
 
 import numpy as np
@@ -11,26 +10,12 @@ from PIL import ExifTags, Image
 
 from tagkin.errors import InvalidInput
 from tagkin.images.decoding import decode
-from tagkin.images.image_files import read_bytes
 
-__all__ = ["encode_jpeg", "thumbnail", "thumbnail_of"]
+__all__ = ["encode_jpeg", "thumbnail"]
 
 
-def thumbnail(path: str | os.PathLike[str], size: int) -> np.ndarray:
+def thumbnail(data: bytes, size: int) -> np.ndarray:
     """Return pixels (height, width, 3) of a photograph, the longer side at most `size` long.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    size : int
-        The longer side in pixels, at most.
-    """
-    return thumbnail_of(read_bytes(path), size)
-
-
-def thumbnail_of(data: bytes, size: int) -> np.ndarray:
-    """Return a small copy as `thumbnail` does, given the content of the file.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tagkin.annotator.suggestions import Kin
 from tagkin.errors import UnreadableImage
-from tagkin.images import encode_jpeg, thumbnail
+from tagkin.images import encode_jpeg, read_bytes, thumbnail
 
 __all__ = ["Picture", "Pictures", "data_uri", "jpeg", "picture", "pictures_of"]
 
@@ -63,7 +63,7 @@ def picture(file: str, size: int) -> np.ndarray:
     A grey square with a note replaces a missing or damaged photograph.
     """
     try:
-        return thumbnail(file, size)
+        return thumbnail(read_bytes(file), size)
     except (UnreadableImage, OSError, ValueError):  # ValueError: a name with a zero byte
         return _placeholder(size, "unreadable" if os.path.exists(file) else "missing")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tagkin.errors import UnreadableImage
-from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
+from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail
 from tagkin.server.readers import Readers
 from tagkin.sqlite import connect, used_bytes
 from tagkin.templating import shown
@@ -78,7 +78,7 @@ class Thumbnails:
             return Picture(stored, True)
         try:
             data = read_bytes(file)
-            jpeg = encode_jpeg(thumbnail_of(data, size))
+            jpeg = encode_jpeg(thumbnail(data, size))
         except UnreadableImage as error:
             return Picture(placeholder(str(error)), False, "image/svg+xml")
         if content_digest(data) != digest:
