@@ -102,15 +102,7 @@ def _is_at_home(host: str) -> bool:
 
 
 def store_connection(folder: Path, connection: Connection) -> None:
-    """Keep a connection in a folder, both for this user alone.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the collection.
-    connection : Connection
-        Address and key.
-    """
+    """Keep a connection in the folder of its collection, both for this user alone."""
     make_private_folder(folder)
     path = folder / _FILE
     path.unlink(missing_ok=True)  # so the permissions are those of a new file

@@ -46,12 +46,7 @@ class ImmichServer:
     """A server, and what was listed of it. Every method may raise `ServerError`.
 
     Paths are those of a catalogue: from its root, unique and lasting.
-
-    Parameters
-    ----------
-    connection : Connection
-    folder : path
-        Where the library is kept.
+    The library is kept in `folder`.
     """
 
     name = NAME
@@ -94,13 +89,7 @@ class ImmichServer:
         """Return all photographs with their tags, and why others are left out.
 
         Asks for what changed since the last listing, or for all photographs once a day.
-
-        Parameters
-        ----------
-        step : callable
-            Called with what is done, and how far it is.
-        keep : bool
-            Keep the list on this machine.
+        With `keep`, the list is kept on this machine.
         """
         self.check()
         owner, now = str(self.user["id"]), time.time()
@@ -216,14 +205,10 @@ class ImmichServer:
     # --- writing -------------------------------------------------------------------------
 
     def find_tags(self, path: str, *, to_write: bool = False) -> dict[str, str] | None:
-        """Return the tags of a photograph by their ids, as Immich has them now.
+        """Return the tags of a photograph by their ids, as Immich has them now; None if it is gone.
 
-        Parameters
-        ----------
-        path : str
-            The path of the photograph in the catalogue.
-        to_write : bool, default False
-            Refuse a photograph whose tags Immich would not keep.
+        Raises `SidecarError` if it is another photograph now, or, with `to_write`, if Immich would
+        not keep its tags.
         """
         asset = self._library.assets.get(path)
         item = None if asset is None else self._client.get(f"assets/{asset.id}")
@@ -253,27 +238,11 @@ class ImmichServer:
             return {tag: ids[value] for tag, value in values.items()}
 
     def add_tags(self, path: str, ids: Sequence[str]) -> dict[str, str]:
-        """Add tags to a photograph.
-
-        Parameters
-        ----------
-        path : str
-            The path of the photograph in the catalogue.
-        ids : sequence of str
-            Ids of tags, as `make_tags` returns them.
-        """
+        """Add tags to a photograph by their ids; return the reasons of those that were refused."""
         return self._change("PUT", path, ids)
 
     def remove_tags(self, path: str, ids: Sequence[str]) -> dict[str, str]:
-        """Remove tags from a photograph; the tags themselves stay in Immich.
-
-        Parameters
-        ----------
-        path : str
-            The path of the photograph in the catalogue.
-        ids : sequence of str
-            Ids of tags, as `make_tags` returns them.
-        """
+        """Remove tags from a photograph as `add_tags` adds them; they stay in Immich."""
         return self._change("DELETE", path, ids)
 
     def _change(self, method: str, path: str, ids: Sequence[str]) -> dict[str, str]:

@@ -93,23 +93,12 @@ def with_tags(
 ) -> tuple[bytes, Added]:
     """Add tags to a sidecar; return its new bytes, and the added texts for `without_tags`.
 
-    If there is nothing to add, the bytes are unchanged. The message of a `SidecarError` is only the
-    reason why the sidecar is not XMP.
+    `xml` is the current sidecar, or None for a new one. If there is nothing to add, the bytes are
+    unchanged. The message of a `SidecarError` is only the reason why the sidecar is not XMP.
 
-    Parameters
-    ----------
-    xml : bytes or None
-        The current sidecar; None creates a new sidecar.
-    tags : iterable of str
-        Tags with ``|`` between levels. Tags that the sidecar has stay unchanged.
-    provenance : Provenance, optional
-        The origin to record in ``tagkin:Written``. Default: record nothing.
-    known : iterable of str, optional
-        The tags of the photograph, wherever they are. Default: the tags of the sidecar. If a tag is
-        added, all properties also get these, because some programs read only one property, or the
-        sidecar instead of the photograph.
-    align : bool, default False
-        Whether the properties get the known tags even if no tag is added.
+    `known` are the tags of the photograph, wherever they are; by default those of the sidecar. If a
+    tag is added, or with `align`, all properties also get these, because some programs read only
+    one property, or the sidecar instead of the photograph.
     """
     markup = _parse(NEW if xml is None else xml)
     root = markup.root

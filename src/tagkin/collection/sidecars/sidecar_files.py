@@ -75,24 +75,15 @@ def add_tags(
     record: Callable[[Written], None] | None = None,
     photograph: str | os.PathLike[str] | None = None,
 ) -> Written:
-    """Add tags to an existing or new sidecar, and remove others.
+    """Add tags to an existing or new sidecar as `with_tags` does, and remove others.
 
     The new file replaces the old file atomically. If another program writes it meanwhile, this
     starts again from the new content. A `SidecarError` says that the sidecar cannot be read, is not
     XMP, or cannot be written, and is unchanged.
 
-    Parameters
-    ----------
-    path : path
-        The sidecar from `Naming`, with links resolved, because links are not followed.
-    tags, provenance, known, align
-        As in `with_tags`.
-    remove : iterable of str
-        Tags to remove, whoever wrote them.
-    record : function of a Written, optional
-        Called before each attempt to replace the file. An exception from it stops the write.
-    photograph : path, optional
-        The photograph, whose owner a new sidecar gets if root writes it.
+    No link in `path` is followed. The tags `remove` are removed, whoever wrote them. `record` is
+    called before each attempt to replace the file; an exception from it stops the write. If root
+    writes a new sidecar, it gets the owner of the `photograph`.
     """
     path = Path(path)
     tags, remove = list(tags), list(remove)
