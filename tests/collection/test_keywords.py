@@ -420,35 +420,6 @@ def test_iptc_in_turned_numbers_long_fields_and_two_segments(photo):
     assert read_keywords(photo(samples.with_segments(JPEG, *parts))) == ["dog"]
 
 
-@pytest.mark.parametrize("kind", [b"tEXt", b"zTXt", b"iTXt"])
-@pytest.mark.parametrize("name", ["iptc", "8bim", "xmp", "APP1"])
-def test_raw_profiles_of_imagemagick(kind, name, photo):
-    block = samples.photoshop(samples.iptc(b"dog")).removeprefix(b"Photoshop 3.0\0")
-    if name in ("xmp", "APP1"):
-        start = b"http://ns.adobe.com/xap/1.0/\0" if name == "APP1" else b""
-        block = start + samples.subjects("dog").encode()
-    data = photo(png_with_profile(kind, name, block.hex().encode()), "photo.png")
-    assert tags_and_problems(data) == (["dog"], [])
-
-
-def test_damaged_and_swollen_raw_profiles_are_named(photo):
-    path = photo(png_with_profile(b"zTXt", "iptc", b"1c02xx"), "photo.png")
-    assert "its iptc profile is damaged" in tags_and_problems(path)[1][0].reason
-    path = photo(png_with_profile(b"zTXt", "iptc", b"1c" * (9 << 20)), "photo.png")
-    assert "more than 16.8 MB of metadata" in tags_and_problems(path)[1][0].reason
-
-
-def png_with_profile(kind, name, digits):
-    """A PNG file with a profile in hexadecimal digits, 72 to a line."""
-    lines = [digits[at : at + 72] for at in range(0, len(digits), 72)]
-    text = b"\n%s\n%8d\n%s\n" % (name.encode(), len(digits) // 2, b"\n".join(lines))
-    head = {b"tEXt": b"", b"zTXt": b"\0", b"iTXt": b"\0\0\0\0"}[kind]
-    packed = zlib.compress(text) if kind == b"zTXt" else text
-    data = saved(picture(), "PNG")
-    content = f"Raw profile type {name}".encode() + b"\0" + head + packed
-    return data[:33] + chunk(kind, content) + data[33:]
-
-
 def test_a_keyword_that_iptc_cut_is_not_a_second_tag(photo):
     long = "a keyword that is rather longer than the sixty-four bytes that IPTC holds"
     data = samples.with_iptc(JPEG, samples.iptc(long[:64].encode(), b"a keyword", b"\xc3\xbc" * 32))

@@ -1,4 +1,8 @@
-"""Add and remove items of lists in a sidecar, in every form that RDF allows."""
+"""Add and remove items of lists in a sidecar, in every form that RDF allows.
+
+A list gets new items at its end. A property that is a text or an attribute, or that is in several
+places, becomes one list.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +25,28 @@ _CONTAINERS = tuple(f"{{{RDF}}}{kind}" for kind in ("Bag", "Seq", "Alt"))
 _ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
+class _Escaped(str):
+    """The text of an item as it is in the file, perhaps with comments."""
+
+
 def add_properties(markup: Markup, properties: Sequence[tuple[Field, Sequence[Item]]]) -> None:
     """Add items to the lists of a sidecar, creating missing lists.
 
     Raises `SidecarError` if the sidecar has no RDF, or a property is not a list of texts.
     """
     home = _find_home(markup, [field for field, _ in properties])
-    new: list[tuple[Field, list[Item]]] = []
+    new: list[tuple[Field, Sequence[Item]]] = []
     for field, items in properties:
-        element = _find_property(markup, field)
-        gathered = [*_gather(markup, element, field), *items]
-        if element is None:
-            new.append((field, gathered))
+        elements = _elements(markup, field)
+        lists = (element for element in elements if _container(element) is not None)
+        place = next(lists, elements[0] if elements else None)
+        items = [*_gather(markup, place, field), *items]
+        if place is None:
+            new.append((field, items))
+        elif (container := _container(place)) is not None:
+            _append(markup, container, field, items)
         else:
-            _add_to(markup, element, field, gathered)
+            _make_list(markup, place, field, items)
     if new:
         _put_properties(markup, home, new)
 
@@ -53,23 +65,8 @@ def _holders(markup: Markup, field: Field) -> list[Element]:
     return [d for d in descriptions(markup.root) if field.tag in d.attrib]
 
 
-def _gather(markup: Markup, element: Element | None, field: Field) -> list[str]:
-    """Remove a property from all places but `element`; return the texts that were there.
-
-    A list with comments stays in its place.
-    """
-    words: list[str] = []
-    for other in _elements(markup, field):
-        items = items_of(other) or [other]
-        is_plain = not any(i.attrib or len(i) for i in items) and not other.attrib
-        if other is not element and is_plain and not _has_comments(other):
-            words += [value_of(item) for item in items]
-            markup.cut(other)
-    for holder in _holders(markup, field):
-        _cut_attribute(markup, holder, field)
-        words.append(holder.attrib[field.tag])
-    existing = {value_of(item) for item in items_of(element)} if element is not None else set()
-    return [word for word in dict.fromkeys(words) if word.strip() and word not in existing]
+def _container(element: Element) -> Element | None:
+    return next(element.iterchildren(*_CONTAINERS), None)
 
 
 def _find_home(markup: Markup, fields: Sequence[Field]) -> Element:
@@ -83,52 +80,87 @@ def _find_home(markup: Markup, fields: Sequence[Field]) -> Element:
     return next(with_fields, plain[0] if plain else rdf)
 
 
-def _find_property(markup: Markup, field: Field) -> Element | None:
-    """Return the element of a property, preferably one with a list, or None."""
-    elements = _elements(markup, field)
-    lists = (element for element in elements if _container(element) is not None)
-    return next(lists, elements[0] if elements else None)
+def _gather(markup: Markup, place: Element | None, field: Field) -> list[Item]:
+    """Remove a property from all places but the list `place`; return the texts that were there.
+
+    A further list with comments stays in its place. A text in place of the list is to be replaced.
+    """
+    words: dict[str, Item] = {}
+    for element in _elements(markup, field):
+        is_list = _container(element) is not None
+        if element is place and is_list:
+            continue
+        items = items_of(element) if is_list else [element]
+        is_plain = not element.attrib and not (is_list and _has_comments(element))
+        if is_plain and not any(i.attrib or any(i.iterchildren(etree.Element)) for i in items):
+            spans = [markup.span(item) for item in items]
+            texts = (_Escaped(markup.text[span.inner : span.inner_end]) for span in spans)
+            words |= zip(map(value_of, items), texts, strict=True)
+            if element is not place:
+                markup.cut(element)
+        elif element is place:
+            raise SidecarError(f"its {field.name} is not a list of tags")
+    for holder in _holders(markup, field):
+        _cut_attribute(markup, holder, field)
+        words.setdefault(holder.attrib[field.tag], holder.attrib[field.tag])
+    container = None if place is None else _container(place)
+    existing = set() if container is None else {value_of(item) for item in items_of(container)}
+    return [item for word, item in words.items() if word.strip() and word not in existing]
 
 
-def _container(element: Element) -> Element | None:
-    return next(element.iterchildren(*_CONTAINERS), None)
+# --- text --------------------------------------------------------------------------------
 
 
-# --- existing properties -----------------------------------------------------------------
-
-
-def _add_to(markup: Markup, element: Element, field: Field, items: Sequence[Item]) -> None:
-    container = _container(element)
-    if container is None:
-        _make_list(markup, element, field, items)
-        return
-    names = _prefix_for(container, field)
+def _append(markup: Markup, container: Element, field: Field, items: Sequence[Item]) -> None:
+    """Add items at the end of a list."""
     existing = list(container.iterchildren(f"{{{RDF}}}li"))
+    names = _prefix_for(container, field)
     if existing:
         last = markup.span(existing[-1])
+        texts = _format_items(markup, last.name, items, *names)
         indent = markup.indent(last.start)
-        for text in _format_items(markup, last.name, items, *names):
-            markup.insert(last.end, indent + text)
+        markup.insert(last.end, "".join(indent + text for text in texts))
         return
-    outer, unit = _layout(markup, container)
+    outer = markup.indent(markup.span(container).start)
     texts = _format_items(markup, _rdf_name(container, "li"), items, *names)
-    markup.put_inside(container, "".join((outer and outer + unit) + text for text in texts), outer)
+    markup.put_inside(container, "".join(_deeper(outer) + text for text in texts), outer)
 
 
 def _make_list(markup: Markup, element: Element, field: Field, items: Sequence[Item]) -> None:
-    """Turn a single text or an empty property into a list."""
-    if element.attrib or next(element.iterchildren(etree.Element), None) is not None:
-        raise SidecarError(f"its {field.name} is not a list of tags")
+    """Replace a property that is a text, or empty, by a list."""
     span = markup.span(element)
-    outer, unit = _layout(markup, element)
-    item = _rdf_name(element, "li")
-    texts = _format_items(markup, item, items, *_prefix_for(element, field))
-    if "".join(element.itertext()).strip():
-        texts.insert(0, f"<{item}>{markup.text[span.inner : span.inner_end]}</{item}>")
-        inside = _format_list(element, field, texts, outer, unit)
-        markup.replace(span.inner, span.inner_end, inside + outer)
-    else:
-        markup.put_inside(element, _format_list(element, field, texts, outer, unit), outer)
+    indent = markup.indent(span.start)
+    text = _format_property(markup, element.getparent(), field, items, indent)
+    markup.replace(span.start, span.end, text.removeprefix(indent))
+
+
+def _put_properties(
+    markup: Markup, home: Element, properties: Sequence[tuple[Field, Sequence[Item]]]
+) -> None:
+    outer = markup.indent(markup.span(home).start)
+    children = list(home.iterchildren(etree.Element))
+    indent = markup.indent(markup.span(children[-1]).start) if children else _deeper(outer)
+    opening = closing = ""
+    if home.tag == f"{{{RDF}}}RDF":  # it has no description yet
+        prefix = next((p for p, uri in home.nsmap.items() if uri == RDF and p), "rdf")
+        declared = "" if prefix in home.nsmap else f' xmlns:{prefix}="{RDF}"'
+        opening = f'{indent}<{prefix}:Description{declared} {prefix}:about="">'
+        closing = f"{indent}</{prefix}:Description>"
+        indent = _deeper(indent)
+    texts = (_format_property(markup, home, *pair, indent) for pair in properties)
+    markup.put_inside(home, opening + "".join(texts) + closing, indent and outer)
+
+
+def _format_property(
+    markup: Markup, home: Element, field: Field, items: Sequence[Item], indent: str
+) -> str:
+    """Format a list with its items, each on its own line if there is an indent."""
+    prefix, declaration = _prefix_for(home, field)
+    name, kind = f"{prefix}:{field.local}", _rdf_name(home, field.container)
+    inner = _deeper(indent)
+    texts = _format_items(markup, _rdf_name(home, "li"), items, prefix, "")
+    inside = "".join(_deeper(inner) + text for text in texts)
+    return f"{indent}<{name}{declaration}>{inner}<{kind}>{inside}{inner}</{kind}>{indent}</{name}>"
 
 
 def _format_items(
@@ -137,69 +169,17 @@ def _format_items(
     texts = []
     for item in items:
         if isinstance(item, str):
-            texts.append(f"<{name}>{markup.escape(item)}</{name}>")
+            text = item if isinstance(item, _Escaped) else markup.escape(item)
+            texts.append(f"<{name}>{text}</{name}>")
         else:
             pairs = (f' {prefix}:{key}="{markup.escape(value)}"' for key, value in item.items())
             texts.append(f"<{name}{declaration}{''.join(pairs)}/>")
     return texts
 
 
-def _format_list(scope: Element, field: Field, texts: Sequence[str], indent: str, unit: str) -> str:
-    """Format a list with its items, each on its own line if there is an indent."""
-    inner, deeper = (indent + unit, indent + 2 * unit) if indent else ("", "")
-    kind = _rdf_name(scope, field.container)
-    inside = "".join(deeper + text for text in texts)
-    return f"{inner}<{kind}>{inside}{inner}</{kind}>"
-
-
-# --- new properties ----------------------------------------------------------------------
-
-
-def _put_properties(
-    markup: Markup, home: Element, properties: Sequence[tuple[Field, Sequence[Item]]]
-) -> None:
-    outer, unit = _layout(markup, home)
-    indent = outer and outer + unit
-
-    def format_all(indent: str, unit: str) -> str:
-        return "".join(_format_property(markup, home, *p, indent, unit) for p in properties)
-
-    children = list(home.iterchildren(etree.Element))
-    if home.tag == f"{{{RDF}}}RDF":  # it has no description yet
-        prefix = next((p for p, uri in home.nsmap.items() if uri == RDF and p), "rdf")
-        declared = "" if prefix in home.nsmap else f' xmlns:{prefix}="{RDF}"'
-        inside = format_all(indent and indent + unit, unit)
-        opening = f'<{prefix}:Description{declared} {prefix}:about="">'
-        text = f"{indent}{opening}{inside}{indent}</{prefix}:Description>"
-        markup.put_inside(home, text, outer)
-    elif children:
-        last = markup.span(children[-1])
-        indent = markup.indent(last.start)
-        markup.insert(last.end, format_all(indent, _unit(indent, outer) if indent else ""))
-    else:
-        markup.put_inside(home, format_all(indent, unit), outer)
-
-
-def _format_property(
-    markup: Markup, home: Element, field: Field, items: Sequence[Item], indent: str, unit: str
-) -> str:
-    prefix, declaration = _prefix_for(home, field)
-    name = f"{prefix}:{field.local}"
-    texts = _format_items(markup, _rdf_name(home, "li"), items, prefix, "")
-    inside = _format_list(home, field, texts, indent, unit)
-    return f"{indent}<{name}{declaration}>{inside}{indent}</{name}>"
-
-
-def _layout(markup: Markup, element: Element) -> tuple[str, str]:
-    """Return the indent of an element with its line break, and the indent per level."""
-    indent = markup.indent(markup.span(element).start)
-    above = element.getparent()
-    return indent, _unit(indent, "" if above is None else markup.indent(markup.span(above).start))
-
-
-def _unit(inner: str, outer: str) -> str:
-    deeper = inner.removeprefix(outer) if outer and inner.startswith(outer) else ""
-    return deeper or " "
+def _deeper(indent: str) -> str:
+    """Return the indent of the next level; none on the same line."""
+    return indent and indent + ("\t" if indent.endswith("\t") else " ")
 
 
 # --- names -------------------------------------------------------------------------------
