@@ -23,7 +23,7 @@ from examples.scenes import make_scenes
 from tagkin.annotator import Annotator, Quality
 from tagkin.annotator.quality import MEASURES
 from tagkin.catalogue import Catalogue, open_for_scan
-from tagkin.collection import Collection, read_collection
+from tagkin.collection import Collection
 from tagkin.features import default_cache_folder
 from tagkin.server import Access, Review, Server
 
@@ -128,7 +128,8 @@ def main(folder: str = "") -> None:
         print("Learning ...")
         catalogue.model.refit(progress=step)
         annotator, _ = catalogue.model.load()
-        collection = read_collection([root])
+        photographs = catalogue.photographs.with_tags()
+        collection = Collection([p.file for p in photographs], [p.tags for p in photographs])
         print(f"  Learned from {collection.n_tagged:,} of {len(collection):,} photographs.")
         show_quality(measure(annotator, collection, truth, step))
         show_suggestions(annotator, collection, truth)

@@ -32,7 +32,7 @@ HEAD = (
 
 def run(names: list[str], folder: Path | None, cache: Path) -> None:
     """Print a row for each backbone."""
-    photographs = _read_photos() if folder is None else read_collection([folder]).tagged()
+    photographs = _read_photos() if folder is None else read_collection(folder).tagged()
     print(f"{len(photographs):,} tagged photographs\n\n{HEAD}", flush=True)
     for name in names or BACKBONES:
         print(measure_row(name, photographs, cache), flush=True)

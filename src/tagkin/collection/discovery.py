@@ -1,16 +1,16 @@
-"""Photographs in files and folders."""
+"""Photographs in folders."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from tagkin.errors import InvalidInput, UnreadableImage
+from tagkin.errors import InvalidInput
 from tagkin.images.formats import has_rawpy, raw_suffixes, suffixes, unreadable_suffixes
 from tagkin.images.image_files import Failure, why
 
@@ -27,58 +27,39 @@ _DEAD_LINK = "a link to a file that is not there"
 
 
 def find_photographs(
-    *locations: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
     on_skipped: Callable[[Failure], None] | None = None,
     on_raw: Callable[[Path, Path | None], None] | None = None,
 ) -> list[Path]:
-    """Find photographs in files and folders, each path once.
+    """Find the photographs in a folder, by their suffixes, with those in all its subfolders.
 
-    A file that is named here counts, whatever its suffix. Folders are searched with all their
-    subfolders for files with the suffix of a photograph; hidden files are left out. Links are
-    followed. A folder that several links lead to is searched once.
-
-    Relative locations give relative paths. They are in the order of the locations, and within each
-    sorted by name, ``img2`` before ``img10``, the same in every language.
+    Hidden files are left out. Links are followed, and a folder that several links lead to is
+    searched once. A relative folder gives relative paths. They are sorted by name, ``img2`` before
+    ``img10``, the same in every language.
 
     A raw file and a photograph of the same name, ``img1.cr2`` and ``img1.jpg``, are one
     photograph: the second. Other raw files are photographs if the extra ``raw`` is installed.
 
     Parameters
     ----------
-    *locations : paths of files and folders
+    folder : path
     on_skipped : callable, optional
-        Gets a `Failure` for every location or subfolder that cannot be read, and for every
-        photograph that is a dead link, not a regular file, or in a format that needs a missing
-        package. Without it, an unreadable location is an error; a missing location always is.
+        Gets a `Failure` for every subfolder that cannot be read, and for every photograph that is a
+        dead link, not a regular file, or in a format that needs a missing package.
     on_raw : callable, optional
         Gets every raw file that was left out, with the photograph of the same name, or None if
         raw files cannot be read.
     """
-    photographs: dict[Path, Path] = {}
-    searched: set[str] = set()
+    path = _check_folder(folder)
     skip = on_skipped or (lambda failure: None)
     wanted = dict.fromkeys(suffixes() | raw_suffixes(), "") | unreadable_suffixes()
-    named: set[Path] = set()
-    for location in locations:
-        try:
-            path, is_folder = _check_location(location)
-        except UnreadableImage as error:
-            if on_skipped is None:
-                raise InvalidInput(f"{location} cannot be read: {error}.") from error
-            on_skipped(Failure(os.fsdecode(location), str(error)))
-            continue
-        if is_folder:
-            paths = sorted(_search(path, wanted, searched, skip), key=_sort_key)
-        else:
-            paths = [path]
-            named.add(path.absolute())
-        for photograph in paths:
-            photographs.setdefault(photograph.absolute(), photograph)
-    for path, developed in _excluded_raw(photographs, named):
-        photograph = photographs.pop(path)
+    photographs = dict.fromkeys(sorted(_search(path, wanted, set(), skip), key=_sort_key))
+    for raw, developed in _excluded_raw(photographs):
+        del photographs[raw]
         if on_raw is not None:
-            on_raw(photograph, developed)
-    return list(photographs.values())
+            on_raw(raw, developed)
+    return list(photographs)
 
 
 def has_photograph(folder: str | os.PathLike[str]) -> bool:
@@ -87,42 +68,31 @@ def has_photograph(folder: str | os.PathLike[str]) -> bool:
     return next(paths, None) is not None
 
 
-def _excluded_raw(
-    photographs: dict[Path, Path], named: set[Path]
-) -> list[tuple[Path, Path | None]]:
-    """Return raw files with a photograph of the same name, and unnamed ones without a reader."""
+def _excluded_raw(photographs: Collection[Path]) -> list[tuple[Path, Path | None]]:
+    """Return raw files with a photograph of the same name, and all if they cannot be read."""
     raw, readable = raw_suffixes(), has_rawpy()
     raw_files = [path for path in photographs if path.suffix.lower() in raw]
     if not raw_files:
         return []
     developed: dict[tuple[Path, str], Path] = {}
-    for path, photograph in photographs.items():
+    for path in photographs:
         if path.suffix.lower() not in raw:
-            developed.setdefault((path.parent, path.stem.casefold()), photograph)
+            developed.setdefault((path.parent, path.stem.casefold()), path)
     pairs = [(path, developed.get((path.parent, path.stem.casefold()))) for path in raw_files]
-    return [pair for pair in pairs if pair[1] or not (readable or pair[0] in named)]
+    return [pair for pair in pairs if pair[1] or not readable]
 
 
-def _check_location(location: str | os.PathLike[str]) -> tuple[Path, bool]:
-    """Return the path of a location, and whether it is a folder.
-
-    Raises `InvalidInput` if it does not exist, and `UnreadableImage` if it cannot be read.
-    """
+def _check_folder(folder: str | os.PathLike[str]) -> Path:
     try:
-        path = Path(os.fsdecode(location))
-        os.stat(path)
-        if path.is_dir():
-            os.scandir(path).close()
-            return path, True
-    except (FileNotFoundError, NotADirectoryError):
-        if path.is_symlink():
-            raise UnreadableImage(_DEAD_LINK) from None
-        raise InvalidInput(f"There is no file or folder {location}. Check the path.") from None
+        path = Path(os.fsdecode(folder))
+        os.scandir(path).close()
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no folder {folder}. Check the path.") from None
     except OSError as error:
-        raise UnreadableImage(why(error)) from error
+        raise InvalidInput(f"{folder} cannot be read: {why(error)}.") from error
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{location!r} is not a path ({error}).") from error
-    return path, False
+        raise InvalidInput(f"{folder!r} is not a path ({error}).") from error
+    return path
 
 
 def _search(

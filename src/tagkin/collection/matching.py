@@ -11,13 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from tagkin.errors import InvalidInput
-from tagkin.images import Failure
-from tagkin.images.formats import raw_suffixes, suffixes
 
-__all__ = ["Matches", "TagTable", "match_table"]
+__all__ = ["TagTable", "match_table"]
 
 _NAMED = 5  # examples in a message
 _LOOKED_AT = 20  # files that show whether a root is where the catalogue has it
@@ -46,31 +43,19 @@ class TagTable:
         return len(self.file_names)
 
 
-class Matches(NamedTuple):
-    """The photographs of a tag file."""
-
-    tags: dict[int, list[str]]
-    """Tags by the index of their photograph."""
-    absent: list[str]
-    """Names of missing photographs."""
-    unread: list[Failure]
-    """Files in a format that tagkin does not read."""
-
-
 def match_table(
-    table: TagTable,
-    path: Path,
-    files: Sequence[Path],
-    raw_of: Mapping[str, str],
-    locations: Sequence[Path],
-) -> Matches:
-    """Match the rows of the tag file at `path` with photographs.
+    table: TagTable, path: Path, files: Sequence[Path], raw_of: Mapping[str, str], folder: Path
+) -> tuple[dict[int, list[str]], list[str]]:
+    """Match the rows of the tag file at `path` with the photographs in a folder.
 
-    `files` and `raw_of` are as in `Collection`; `locations` are the searched files and folders.
+    Return tags by the index of their photograph in `files`, and the names of missing photographs.
+    `raw_of` has the photograph of each RAW file beside one.
+
+    Names in a tag file are relative to its folder or to the `folder`, or to the folder above one of
+    them. A bare name may also be that of a photograph in a subfolder, if no other has the same
+    name. Names may have backslashes between folders, as on Windows, and be in either Unicode form.
     """
-    searched = [p if p.is_dir() else p.parent for p in locations]
-    # the names in a table may also start one folder higher
-    folders = list(dict.fromkeys([path.parent, *searched]))
+    folders = list(dict.fromkeys([path.parent, folder]))
     folders = list(dict.fromkeys([*folders, *(Path(os.path.abspath(f)).parent for f in folders)]))
     by_path = {os.path.abspath(file): i for i, file in enumerate(files)}
     for raw, developed in raw_of.items():
@@ -79,29 +64,26 @@ def match_table(
     for i, file in enumerate(files):
         by_name.setdefault(file.name, []).append(i)
     if table.roots:
-        table = _locate_names(table, path, list(by_path), searched)
-    matches, photographs = Matches({}, [], []), suffixes() | raw_suffixes()
+        table = _locate_names(table, path, list(by_path), folder)
+    matched: dict[int, list[str]] = {}
+    absent = []
     for name, tags in zip(table.file_names, table.tags, strict=True):
         names = _spellings(name)
         paths = [name] if name in by_path else _paths(names, folders)
         indices = [by_path[path] for path in paths if path in by_path][:1]
         indices = indices or next((by_name[n] for n in names if n in by_name), [])
         if len(indices) == 1:
-            known = matches.tags.get(indices[0], [])
-            matches.tags[indices[0]] = list(dict.fromkeys([*known, *tags]))
-        elif (existing := next(filter(os.path.exists, paths), None)) is None:
-            matches.absent.append(name)
-        elif (suffix := os.path.splitext(existing)[1].lower()) not in photographs:
-            reason = f"not an image tagkin reads ({suffix or 'no suffix'})"
-            matches.unread.append(Failure(existing, reason))
-        # else it exists outside the locations
-    if len(matches.absent) == len(table):
-        first = ", ".join(matches.absent[:_NAMED])
+            known = matched.get(indices[0], [])
+            matched[indices[0]] = list(dict.fromkeys([*known, *tags]))
+        elif not any(map(os.path.exists, paths)):  # else it exists, and is no photograph here
+            absent.append(name)
+    if len(absent) == len(table):
+        first = ", ".join(absent[:_NAMED])
         raise InvalidInput(
             f"None of the {len(table)} photographs that {path} names exists: {first}, … Searched "
             f"in {', '.join(map(str, folders))}."
         )
-    return matches
+    return matched, absent
 
 
 def _paths(names: Sequence[str], folders: Sequence[Path]) -> list[str]:
@@ -118,33 +100,30 @@ def _spellings(name: str) -> list[str]:
 # --- roots of catalogues -----------------------------------------------------------------
 
 
-def _locate_names(
-    table: TagTable, path: Path, files: Iterable[str], folders: Sequence[Path]
-) -> TagTable:
+def _locate_names(table: TagTable, path: Path, files: Iterable[str], folder: Path) -> TagTable:
     """Return a catalogue's table with the absolute names that its photographs have here.
 
     The root may be on a volume that is mounted elsewhere now, on another machine, or moved; see
-    `_find_base`. Photographs outside `folders`, which were searched, are left out.
+    `_find_base`. Photographs outside `folder`, which was searched, are left out.
     """
     here = {_nfc(file): file for file in files}
-    tops = [os.path.abspath(folder) for folder in folders]
-    starts = tuple(os.path.join(_nfc(top), "") for top in tops)
+    start = os.path.join(_nfc(os.path.abspath(folder)), "")
     names = _names_by_root(table)
     bases = {root: root for root, rows in names.items() if _is_in_place(root, rows, here)}
     for root, rows in sorted(names.items(), key=lambda item: -len(item[1])):
-        if root not in bases and (base := _find_base(root, rows, here, starts, bases.values())):
+        if root not in bases and (base := _find_base(root, rows, here, start, bases.values())):
             bases[root] = base
     tags: dict[str, list[str]] = {}
     for root, base in bases.items():
         for name, row in names[root].items():
             local = _local(base, name)
-            if local in here or local.startswith(starts):
+            if local in here or local.startswith(start):
                 tags.setdefault(here.get(local, local), []).extend(table.tags[row])
     if not any(name in here for name in map(_nfc, tags)):
         shown = ", ".join(list(table.roots)[:_NAMED]) or "no folder"
         raise InvalidInput(
-            f"{path} has tags for photographs in {shown}, and none of them is in "
-            f"{', '.join(tops)}. Choose another folder, or another catalogue."
+            f"{path} has tags for photographs in {shown}, and none of them is in {folder}. Choose "
+            "another folder, or another catalogue."
         )
     return replace(table, file_names=list(tags), tags=list(tags.values()))
 
@@ -176,12 +155,12 @@ def _find_base(
     root: str,
     names: Iterable[str],
     here: Collection[str],
-    starts: tuple[str, ...],
+    start: str,
     taken: Collection[str],
 ) -> str | None:
     """Return the folder that has most of a root's photographs now, or None.
 
-    It has the name of the root, or the searched folders `starts` are in it, and it is the base of
+    It has the name of the root, or the searched folder `start` is in it, and it is the base of
     no other root. At least half of the photographs that were searched for there must be there.
     """
     by_name: dict[str, list[str]] = {}
@@ -194,8 +173,8 @@ def _find_base(
         n_there.update(file.removesuffix(end) for file in same_name if file.endswith(end))
     last_level = _nfc(root.rstrip("/").rpartition("/")[2])
     for base, n in n_there.most_common():
-        is_above = any(start.startswith(os.path.join(base, "")) for start in starts)
-        n_searched = sum((base + end).startswith(starts) for end in ends)
+        is_above = start.startswith(os.path.join(base, ""))
+        n_searched = sum((base + end).startswith(start) for end in ends)
         is_named = is_above or os.path.basename(base) == last_level
         if is_named and base not in taken and 2 * n >= n_searched:
             return base

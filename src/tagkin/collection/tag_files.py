@@ -20,7 +20,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -55,9 +55,9 @@ def locate_tag_file(path: Path) -> Path:
     return path / "database" / "Photos.sqlite" if path.suffix.lower() == _LIBRARY else path
 
 
-def find_tag_file(folders: Iterable[Path]) -> Path | None:
-    """Return the ``metadata.jsonl`` or ``metadata.csv`` in one of the folders, if there is one."""
-    paths = dict.fromkeys(folder / name for folder in folders for name in _METADATA)
+def find_tag_file(folder: Path) -> Path | None:
+    """Return the ``metadata.jsonl`` or ``metadata.csv`` in a folder, if there is one."""
+    paths = [folder / name for name in _METADATA]
     files = [path for path in paths if os.path.isfile(path)]  # False also if not permitted
     if len(files) > 1:
         found = f"Found several tag files: {', '.join(map(str, files))}. Name the one to use, or"
