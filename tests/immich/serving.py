@@ -76,7 +76,6 @@ class Immich:
         self.tags: dict[str, dict[str, Any]] = {}
         self.stacks: list[list[str]] = []
         self.requests: list[tuple[str, str]] = []
-        self.bodies: list[Any] = []
         self.faults: list[tuple[str, Fault]] = []
         self.page_size = 1000
         self.lock = threading.RLock()
@@ -182,10 +181,7 @@ class Immich:
         return item
 
     def _search(self, query: dict[str, Any]) -> dict[str, Any]:
-        photos = [p for p in self.photos.values() if query.get("withDeleted") or not p.is_trashed]
-        if "updatedAfter" in query:
-            after = datetime.fromisoformat(query["updatedAfter"])
-            photos = [p for p in photos if datetime.fromisoformat(self._moment(p.updated)) >= after]
+        photos = [p for p in self.photos.values() if not p.is_trashed]
         for tag in query.get("tagIds", ()):
             value = self.tags[tag]["value"]
             below = {
@@ -275,7 +271,6 @@ class Immich:
                 body = json.loads(self.rfile.read(size)) if size else None
                 with state.lock:
                     state.requests.append((self.command, path))
-                    state.bodies.append(body)
                     fault = self.take_fault(path)
                 if callable(fault):
                     try:

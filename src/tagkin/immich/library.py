@@ -31,7 +31,6 @@ __all__ = [
     "nonsense",
     "read_asset",
     "read_checksum",
-    "read_moment",
     "to_value",
 ]
 
@@ -68,12 +67,6 @@ class Library:
     """By path."""
     stacks: list[list[str]] = field(default_factory=list)
     """Paths of photographs that the server shows as one."""
-    owner: str = ""
-    """The id of the user."""
-    updated: str = ""
-    """The time of the last change that was seen, by the server's clock, ISO 8601."""
-    listed: float = 0.0
-    """When all photographs were listed, by this machine's clock; 0: never."""
 
     @classmethod
     def read(cls, folder: Path) -> Library:
@@ -150,12 +143,6 @@ def read_checksum(checksum: str) -> str:
     if len(digest) != 20:
         raise ValueError(f"the checksum {checksum!r}")
     return digest.hex()
-
-
-def read_moment(address: str, moment: Json) -> str:
-    """Return a moment in a form that can be compared as text."""
-    with check_answer(address):
-        return datetime.fromisoformat(moment).isoformat(timespec="microseconds")
 
 
 def to_value(tag: str) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -22,7 +19,6 @@ from tagkin.immich.library import (
     nonsense,
     read_asset,
     read_checksum,
-    read_moment,
     to_value,
 )
 from tagkin.immich.name import NAME
@@ -38,8 +34,6 @@ PERMISSIONS = (
 """The permissions that a key needs. With stack.read, stacks are shown as bursts."""
 _VERSION = 3  # of the server
 _PAGE = 1000  # photographs of an answer; Immich gives no more
-_OVERLAP = timedelta(minutes=5)  # changes that are listed again, because several end at once
-_FULL = 24 * 3600.0  # seconds after which all photographs are listed, to notice deleted ones
 
 
 class ImmichServer:
@@ -88,17 +82,12 @@ class ImmichServer:
     ) -> tuple[dict[Asset, list[str]], list[Failure]]:
         """Return all photographs with their tags, and why others are left out.
 
-        Asks for what changed since the last listing, or for all photographs once a day.
         With `keep`, the list is kept on this machine.
         """
         self.check()
-        owner, now = str(self.user["id"]), time.time()
-        library = self._library
-        if library.owner != owner or not 0 <= now - library.listed < _FULL:
-            library = Library(owner=owner, listed=now)
-        library, n_waiting = self._list_changes(library, step)
-        assets = {asset.id: asset for asset in library.assets.values()}
-        library = replace(library, stacks=self._list_stacks(assets))
+        by_path, n_waiting = self._list_assets(step)
+        assets = {asset.id: asset for asset in by_path.values()}
+        library = Library(by_path, self._list_stacks(assets))
         tags_of = self._list_tags(assets, step)
         if keep:
             self._keep(library)
@@ -106,28 +95,21 @@ class ImmichServer:
         waiting = f"Immich is still reading {count(n_waiting, 'new photograph')}; scan again later"
         return photos, [Failure(self.address, waiting)] if n_waiting else []
 
-    def _list_changes(self, library: Library, step: Progress) -> tuple[Library, int]:
-        """Bring a library up to date; also return how many photographs are not ready yet."""
+    def _list_assets(self, step: Progress) -> tuple[dict[str, Asset], int]:
+        """Return photographs by path, and how many are not ready yet."""
         known = {asset.id: asset for asset in self._library.assets.values()}
-        assets = {asset.id: asset for asset in library.assets.values()}
-        query: dict[str, object] = {"type": "IMAGE", "withExif": True}
-        if library.updated:
-            since = datetime.fromisoformat(library.updated) - _OVERLAP
-            query |= {"updatedAfter": since.isoformat(), "withDeleted": True}
-        updated, n_waiting = library.updated, 0
-        for n, item in enumerate(self._search(query)):
+        assets: dict[str, Asset] = {}
+        n_waiting = 0
+        for n, item in enumerate(self._search({"type": "IMAGE", "withExif": True})):
             if n % _PAGE == 0:
                 step("Looking for photographs", n, n + _PAGE)
-            if item.get("ownerId") != library.owner:
+            if item.get("ownerId") != self.user["id"]:
                 continue  # a partner's, with tags of their own
-            updated = max(updated, read_moment(self.address, item.get("updatedAt")))
             n_waiting += item.get("thumbhash") is None
-            asset = read_asset(self.address, item, known.get(str(item.get("id"))))
-            assets.pop(asset.id, None)
             if is_shown(item):
-                assets[asset.id] = asset
-        by_path = {asset.path: asset for asset in assets.values()}
-        return replace(library, assets=by_path, updated=updated), n_waiting
+                asset = read_asset(self.address, item, known.get(str(item.get("id"))))
+                assets[asset.path] = asset
+        return assets, n_waiting
 
     def _search(self, query: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
         """Yield the photographs that a search finds, page by page."""
@@ -213,9 +195,6 @@ class ImmichServer:
         asset = self._library.assets.get(path)
         item = None if asset is None else self._client.get(f"assets/{asset.id}")
         if asset is None or item is None:
-            if asset is not None:  # the next listing need not tell that it is gone
-                assets = {key: value for key, value in self._library.assets.items() if key != path}
-                self._keep(replace(self._library, assets=assets))
             return None
         with check_answer(self.address):
             checksum = read_checksum(item["checksum"])
