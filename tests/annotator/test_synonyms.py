@@ -4,39 +4,10 @@ import pytest
 
 import tagkin
 from tagkin import Annotator
-from tagkin.collection import read_synonyms, read_tag_list
+from tagkin.collection import read_tag_list
 from tagkin.errors import InvalidInput
 
 from .conftest import SPACE, assert_alike, row_of, seen
-
-
-def test_synonyms_from_a_file(tmp_path):
-    path = tmp_path / "synonyms.csv"
-    path.write_text(
-        '\ufeff# groups\n\ndog, puppy,hound\n"salt, pepper", spice , \nÄrger,ärgernis\n',
-        encoding="utf-8",
-    )
-    assert read_synonyms(path) == {
-        "puppy": "dog",
-        "hound": "dog",
-        "spice": "salt, pepper",
-        "ärgernis": "Ärger",
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("dog, puppy\n\nsea; ocean\n", r"line 3: found one tag, 'sea; ocean'"),
-        ("dog, puppy\ncat, puppy\n", r"line 2: 'puppy' stands for 'cat' here and for 'dog'"),
-        (",\n", "line 1: found one tag"),
-    ],
-)
-def test_what_is_no_group_is_named(tmp_path, text, message):
-    path = tmp_path / "synonyms.txt"
-    path.write_text(text)
-    with pytest.raises(InvalidInput, match=message):
-        read_synonyms(path)
 
 
 def test_a_list_of_tags(tmp_path):
@@ -47,7 +18,7 @@ def test_a_list_of_tags(tmp_path):
         read_tag_list(tmp_path / "gone.txt")
     path.write_bytes(b"caf\xe9\n")
     with pytest.raises(InvalidInput, match="not UTF-8"):
-        read_synonyms(path)
+        read_tag_list(path)
 
 
 def test_one_tag_in_its_forms_is_learned_as_one(synthetic, tmp_path):

@@ -137,36 +137,10 @@ def test_tiff_says_what_is_white():
     close(inverted, 255 - expected, 0)
 
 
-@pytest.mark.parametrize(
-    ("values", "white"),
-    [
-        (np.linspace(0, 1, 600), 1),
-        (np.linspace(0, 255, 600), 255),
-        (np.linspace(0, 60000, 600), 65535),
-    ],
-)
-def test_floats_and_32_bits_are_scaled_by_what_they_hold(values, white):
-    grid = values.reshape(20, 30)
-    expected = np.rint(grid / white * 255)[..., None].repeat(3, axis=2)
-    close(decode(saved(grid.astype(np.float32), "TIFF")), expected, 1)
-    if white > 1:
-        whole = grid.astype(np.int32)
-        expected = np.rint(whole / white * 255)[..., None].repeat(3, axis=2)
-        close(decode(saved(whole, "TIFF")), expected, 0)
-
-
-def test_numbers_out_of_all_ranges_are_spread_and_what_is_no_number_is_survived():
-    grid = np.linspace(-5, 1e9, 600).reshape(20, 30)
-    image = decode(saved(grid.astype(np.float32), "TIFF"))
-    assert image.min() == 0
-    assert image.max() == 255
-    assert (np.diff(image[..., 0].ravel().astype(int)) >= 0).all()
-    grid = np.linspace(0, 1, 600).reshape(20, 30).astype(np.float32)
-    grid[0, :3] = np.nan, np.inf, -np.inf
-    assert (decode(saved(grid, "TIFF"))[0, :3] == 0).all()
-    for constant in (-7, 0, 2**31 - 1):
-        decode(saved(np.full((3, 4), constant, np.int32), "TIFF"))
-    decode(saved(np.array([[-3e38, 3e38]], np.float32), "TIFF"))
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_numbers_of_32_bits_are_refused(dtype):
+    with pytest.raises(UnreadableImage, match="numbers of 32 bits"):
+        decode(saved(np.ones((20, 30), dtype), "TIFF"))
 
 
 def test_16_bit_colour():
@@ -211,8 +185,6 @@ def test_one_grey_in_planes_is_a_grey():
         for white in (0, 1):
             shown = decode(tiff(values, bits, t262=white, t284=2))
             np.testing.assert_array_equal(shown[:, :, 1], grey if white else 255 - grey)
-    shown = decode(tiff(grey.astype("<u4") * 257, 32, t284=2))
-    np.testing.assert_array_equal(shown[:, :, 1], grey)
 
 
 def test_lab():

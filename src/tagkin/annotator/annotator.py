@@ -63,7 +63,7 @@ class Annotator(HasParameters):
     cache : FeatureCache or bool, default True
         Where features are kept: True for the user's cache folder, False for nowhere.
     aliases : mapping of str to str, optional
-        Tag → the tag to learn instead; `read_synonyms` reads them from a file.
+        Tag → the tag to learn instead.
     merge_plurals : bool, default False
         Whether ``dog`` and ``dogs`` are one tag if both occur: see `Vocabulary`.
     exclude : sequence of str, optional

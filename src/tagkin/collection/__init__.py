@@ -19,7 +19,6 @@ from tagkin.lazy_names import lazy_names
 if TYPE_CHECKING:
     from tagkin.collection.matching import TagTable as TagTable
     from tagkin.collection.tag_files import read_tags as read_tags
-    from tagkin.collection.word_lists import read_synonyms as read_synonyms
     from tagkin.collection.word_lists import read_tag_list as read_tag_list
 
 __all__ = [
@@ -32,7 +31,6 @@ __all__ = [
     "read_collection",
     "read_keywords",
     "read_metadata",
-    "read_synonyms",
     "read_tag_list",
     "read_tags",
     "sidecar_names",
@@ -41,7 +39,6 @@ __all__ = [
 # Imported at first use, because few collections have such files.
 _HOMES = {
     "TagTable": "matching",
-    "read_synonyms": "word_lists",
     "read_tag_list": "word_lists",
     "read_tags": "tag_files",
 }

@@ -31,7 +31,7 @@ _RAW_BYTES_PER_PIXEL = 8  # of the sensor's pixels: themselves, and four channel
 def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> np.ndarray:
     """Return pixels (height, width, 3) of uint8 of a photograph, or of its first picture.
 
-    Transparent parts become white. Greys of more than 8 bits are scaled to 8 bits. The
+    Transparent parts become white. Greys of 16 bits are scaled to 8 bits. The
     orientation is applied, colour profiles are not. Threads that decode at the same time share a
     limit of memory, see `tagkin.images.memory`.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import struct
-import sys
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -41,8 +40,7 @@ __all__ = [
 ]
 
 
-_BITS_PER_SAMPLE, _PLANES, _TILE_WIDTH, _TILE_HEIGHT = 258, 284, 322, 323  # tags of TIFF
-_NATIVE = b"II" if sys.byteorder == "little" else b"MM"
+_PLANES, _TILE_WIDTH, _TILE_HEIGHT = 284, 322, 323  # tags of TIFF
 _LARGEST_TILE = 1 << 22  # pixels; libtiff allocates a whole tile, however small the picture
 RAW = "a raw file of a camera"
 _RAW_SUFFIXES = (
@@ -84,10 +82,6 @@ def _open_tiff(file: BinaryIO) -> ImageFile.ImageFile:
         raise UnreadableImage(
             f"TIFF of {image.width:,} × {image.height:,} pixels in tiles of {width:,} × {height:,}"
         )
-    bits = max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,)))
-    if image.tag_v2.get(_PLANES) == 2 and bits > 16 and image.tag_v2.prefix != _NATIVE:
-        # libtiff gives them in the machine's order, and Pillow takes them in the file's
-        raise UnreadableImage(f"TIFF of {bits} bits in planes, not supported")
     return image
 
 

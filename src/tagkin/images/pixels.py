@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 
 import numpy as np
 from PIL import Image, ImageCms
+
+from tagkin.errors import UnreadableImage
 
 __all__ = ["STRIP", "rgb_pixels"]
 
@@ -46,8 +47,10 @@ def _strips(image: Image.Image, factor: int) -> Iterator[Image.Image]:
 
 def _choose_conversion(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     """Return the function that converts the image, or parts of it, to RGB."""
-    if image.mode.startswith(("I", "F")):
+    if image.mode.startswith("I;16"):
         return _deep_grey_conversion(image)
+    if image.mode in ("I", "F"):
+        raise UnreadableImage("a picture with numbers of 32 bits; export it with 8 or 16 bits")
     if image.has_transparency_data:
         return lambda part: _paste_on_white(part.convert("RGBA"))
     if image.mode == "LAB":
@@ -74,62 +77,28 @@ def _lab_conversion() -> Callable[[Image.Image], Image.Image]:
     return convert
 
 
-# --- greys of 16 and 32 bits and floating point ------------------------------------------
+# --- greys of 16 bits --------------------------------------------------------------------
 
 
 def _deep_grey_conversion(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
-    """Return the function that scales deep greys.
+    """Return the function that scales greys of 16 bits.
 
-    With 16 bits, white is the largest number of the file's bits, or the declared maximum. Other
-    files do not declare white: it is 1 if no float is larger, else 255, else 65,535. Larger or
-    negative numbers are spread from the smallest to the largest.
+    White is the largest number of the file's bits, or the declared maximum.
     """
     tags = getattr(image, "tag_v2", {})
-    if image.mode.startswith("I;16"):
-        low, high = 0.0, float(_white_of_16_bits(tags))
-    else:
-        ends = [(v.min(), v.max()) for v in map(_finite, _strips(image, 1))]
-        lowest, highest = min(low for low, _ in ends), max(high for _, high in ends)
-        low, high = _range(float(lowest), float(highest), ones=image.mode == "F")
-    transparent = image.info.get("transparency")
-    return partial(
-        _scale_grey,
-        low=low,
-        high=high,
-        white_is_zero=tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO,
-        transparent=transparent if isinstance(transparent, int) else None,
-    )
+    white, transparent = _white_of_16_bits(tags), image.info.get("transparency")
+    is_inverted = tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
 
+    def convert(part: Image.Image) -> Image.Image:
+        values = np.asarray(part).astype(np.float32)
+        grey = np.rint(np.minimum(values, white) * (255 / white)).astype(np.uint8)
+        if is_inverted:
+            grey = 255 - grey
+        if isinstance(transparent, int):
+            grey[values == transparent] = 255
+        return Image.fromarray(grey).convert("RGB")
 
-def _scale_grey(
-    image: Image.Image, *, low: float, high: float, white_is_zero: bool, transparent: int | None
-) -> Image.Image:
-    values = _values(image)
-    scaled = np.clip(values, low, high)
-    scaled -= low
-    scaled *= 255 / (high - low)
-    grey = np.rint(scaled, out=scaled).astype(np.uint8)
-    if white_is_zero:
-        grey = 255 - grey
-    if transparent is not None:
-        grey[values == transparent] = 255
-    return Image.fromarray(grey).convert("RGB")
-
-
-def _values(image: Image.Image) -> np.ndarray:
-    if image.mode.startswith("I;16"):
-        return np.asarray(image).astype(np.float32)
-    return _finite(image).astype(np.float64)
-
-
-def _finite(image: Image.Image) -> np.ndarray:
-    """Return the stored greys of 32 bits, with 0 for NaN and infinity.
-
-    `np.nan_to_num` is several times slower, and a small file can hold millions of pixels.
-    """
-    values = np.asarray(image)
-    finite = np.isfinite(values)
-    return values if finite.all() else np.where(finite, values, 0)
+    return convert
 
 
 def _white_of_16_bits(tags: Mapping[int, object]) -> int:
@@ -138,10 +107,3 @@ def _white_of_16_bits(tags: Mapping[int, object]) -> int:
     if isinstance(declared, int) and 0 < declared <= 0xFFFF:
         return declared
     return 0xFFF if tags.get(_BITS_PER_SAMPLE) == (12,) else 0xFFFF
-
-
-def _range(low: float, high: float, *, ones: bool) -> tuple[float, float]:
-    for white in (1.0,) * ones + (255.0, 65535.0):
-        if low >= 0 and high <= white:
-            return 0.0, white
-    return low, max(high, low + 1)

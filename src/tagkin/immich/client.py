@@ -6,7 +6,6 @@ number, and go to no other address.
 
 from __future__ import annotations
 
-import email.utils
 import ipaddress
 import json
 import ssl
@@ -230,14 +229,9 @@ def _longer(pause: float | None, retry_after: str | None) -> float | None:
     if pause is None or not retry_after:
         return pause
     try:
-        wait = float(retry_after)
-    except ValueError:
-        try:
-            moment = email.utils.parsedate_to_datetime(retry_after)
-        except ValueError:
-            return pause
-        wait = moment.timestamp() - time.time()
-    return min(max(pause, wait), _LONGEST_WAIT)
+        return min(max(pause, float(retry_after)), _LONGEST_WAIT)
+    except ValueError:  # a date
+        return pause
 
 
 def _message(data: bytes) -> str:

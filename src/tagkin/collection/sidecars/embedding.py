@@ -226,13 +226,9 @@ def _changed_copy(
     end = f"{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix if suffix is None else suffix}"
     scratch = path.with_name(scratch_name(path.stem, end, 255 - len("_exiftool_tmp")))
     try:
-        # -o expands %f and similar codes, and has no escape for them
-        if "%" in str(scratch) or suffix is not None:
-            with explain_errors(path):
-                shutil.copyfile(path, scratch)
-            _run(exiftool, path, *changes, "-overwrite_original", str(scratch))
-        else:
-            _run(exiftool, path, *changes, "-o", str(scratch), str(path))
+        with explain_errors(path):
+            shutil.copyfile(path, scratch)
+        _run(exiftool, path, *changes, "-overwrite_original", str(scratch))
         yield scratch
     finally:
         with contextlib.suppress(OSError):
