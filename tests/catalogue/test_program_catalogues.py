@@ -7,7 +7,7 @@ import pytest
 
 from tagkin.errors import InvalidInput
 from tests.collection.apple_library import make_library
-from tests.collection.program_catalogues import change, make_digikam, make_lightroom
+from tests.collection.program_catalogues import change, make_digikam
 
 from .photographs import check_invariants, found_tags
 
@@ -41,24 +41,6 @@ def test_tags_of_digikam_say_where_they_come_from(catalogue, folder, rescan):
     assert "2024/d.jpg" not in found_tags(catalogue)
     catalogue.scan("embedded")
     assert set(found_tags(catalogue)["a.jpg"]) == {"beach", "sea"}
-    check_invariants(catalogue)
-
-
-def test_synonyms_of_lightroom_are_offered_as_duplicates(catalogue, folder, rescan, tmp_path):
-    tagged = {"a.jpg": ["place/shore"], "b.jpg": ["place/shore"], "2024/c.jpg": ["pet"]}
-    file = make_lightroom(tmp_path / "c.lrcat", tagged, "C:/photos/")
-    change(
-        file,
-        "INSERT INTO AgLibraryKeywordSynonym (keyword, name) SELECT id_local, s.value "
-        "FROM AgLibraryKeyword, json_each('[\"beach\", \"coast\"]') s WHERE name = 'shore'",
-    )
-    catalogue.scan(str(file))
-    (pair,) = [pair for pair in catalogue.tags.duplicates() if "Lightroom" in pair.why]
-    assert (pair.keep, list(pair.others)) == ("place|shore", ["beach"])  # nothing has coast
-    catalogue.tags.change("merge", ["beach"], "place|shore")
-    assert set(found_tags(catalogue)["a.jpg"]) == {"place|shore", "sea"}
-    catalogue.scan("embedded")
-    assert not [pair for pair in catalogue.tags.duplicates() if "Lightroom" in pair.why]
     check_invariants(catalogue)
 
 

@@ -111,18 +111,6 @@ def test_virtual_copies_are_the_same_photograph_and_films_are_none(tmp_path, pho
     }
 
 
-def test_synonyms_are_not_tags(tmp_path, photos):
-    catalogue = make_lightroom(tmp_path / "c.lrcat", TAGGED, f"{photos}/")
-    change(
-        catalogue,
-        "INSERT INTO AgLibraryKeywordSynonym (keyword, name) "
-        "SELECT id_local, 'hound' FROM AgLibraryKeyword WHERE name = 'dog'",
-    )
-    table = read_tags(catalogue)
-    assert table.synonyms == {"hound": "animal|dog"}
-    assert "hound" not in {tag for tags in table.tags for tag in tags}
-
-
 # --- both --------------------------------------------------------------------------------
 
 Make = Callable[[Path, Path], Path]

@@ -63,7 +63,6 @@ class ScanSettings(TypedDict, total=False):
     tag_file: str
     """The tag file, from the root."""
     tag_state: list[int]
-    synonyms: dict[str, str]
 
 
 @dataclass

@@ -25,7 +25,7 @@ class Duplicates:
     """Tags that are likely the same."""
 
     keep: str
-    """The tag on most photographs, or the tag of a synonym."""
+    """The tag on most photographs."""
     others: Sequence[str]
     why: str
     """The difference: spelling, plural or a letter; or the same meaning."""

@@ -44,7 +44,6 @@ class FileTags:
     """By path of the photograph."""
     absent: Sequence[str]
     """Names of missing photographs."""
-    synonyms: Mapping[str, str]
     settings: Mapping[str, object]
 
     @property
@@ -80,7 +79,7 @@ def read_tag_file(
         table = TagTable([], []) if file is None else read_tags(file, column=wanted.column)
         tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
     new_settings = {"tag_file": name, "tag_state": state, **set_fields(vars(wanted))}
-    return FileTags(name, former, tags, absent, table.synonyms, new_settings)
+    return FileTags(name, former, tags, absent, new_settings)
 
 
 def begin_tag_file(database: Database, file: FileTags) -> None:
@@ -107,8 +106,7 @@ def store_tag_file(database: Database, file: FileTags) -> list[str]:
                 database, ids[path], file.places_of(path), lambda other: other in files
             ):
                 retagged.append(path)
-    synonyms = _tags_among(database, file.synonyms)
-    _store_settings(database, {**file.settings, **({"synonyms": synonyms} if synonyms else {})})
+    _store_settings(database, file.settings)
     return retagged
 
 
@@ -149,9 +147,3 @@ def _match_tags(
     files = [Path(listing.photographs[path].file) for path in paths]
     matched, absent = match_table(table, file, files, listing.raw_of, database.root)
     return {paths[i]: tags for i, tags in matched.items()}, absent
-
-
-def _tags_among(database: Database, synonyms: Mapping[str, str]) -> dict[str, str]:
-    """Return the synonyms that are tags in the catalogue, and their tags."""
-    names = database.column("SELECT name FROM tags ORDER BY name")
-    return {n: synonyms[n] for n in names if n in synonyms and synonyms[n] != n}

@@ -105,19 +105,11 @@ class Tags(Part):
         return _as_counts(row)
 
     def duplicates(self, *, forgotten: bool = False) -> list[Duplicates]:
-        """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`.
-
-        Synonyms in Lightroom's catalogue follow, if the tag file of the collection is one.
-        """
+        """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`."""
         counts = {
             tag.name: tag.n_found + tag.n_accepted for tag in self.list_all(forgotten=forgotten)
         }
-        synonyms = self._db.settings.get("synonyms", {})
-        return find_duplicates(counts) + [
-            Duplicates(tag, [synonym], "a synonym in Lightroom")
-            for synonym, tag in synonyms.items()
-            if synonym in counts and tag in counts
-        ]
+        return find_duplicates(counts)
 
     def same_meaning(self) -> list[Duplicates]:
         """Find pairs of tags that mean the same, such as car and automobile, or Hund and dog."""

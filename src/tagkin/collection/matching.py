@@ -9,7 +9,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from tagkin.errors import InvalidInput
@@ -32,8 +32,6 @@ class TagTable:
     """The tags of each file."""
     roots: Sequence[str] = ()
     """Folders that the names begin with, as the catalogue of another program has them."""
-    synonyms: Mapping[str, str] = field(default_factory=dict)
-    """Synonym → tag, as the catalogue of another program has them."""
 
     def __post_init__(self) -> None:
         tidy = ([tag.strip() for tag in row] for row in self.tags)

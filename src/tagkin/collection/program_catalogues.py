@@ -5,8 +5,7 @@ named by its path, or by the volume and the path there. Tags are a tree, below w
 keeps labels and flags of its own.
 
 Lightroom Classic (``.lrcat``): a photograph is a file of a folder, below a root with an absolute
-path. Virtual copies are images of the same file. Keywords are a tree below one root without a name,
-and may have synonyms.
+path. Virtual copies are images of the same file. Keywords are a tree below one root without a name.
 
 Apple Photos (``.photoslibrary``, a folder): the package osxphotos reads the library. It would open
 the database in place, where SQLite may leave a file, so it gets the private copy.
@@ -108,12 +107,6 @@ def read_lightroom(path: Path) -> TagTable:
             )
         )
         names = database.tag_names("SELECT id_local, parent, name FROM AgLibraryKeyword")
-        synonyms = database.rows(
-            "SELECT keyword, name FROM AgLibraryKeywordSynonym WHERE length(name) <= 500 "
-            "ORDER BY keyword, name LIMIT 1000000",
-            int,
-            str,
-        )
         return database.tag_table(
             roots,
             "SELECT d.rootFolder, d.pathFromRoot, f.baseName || CASE WHEN f.extension <> '' "
@@ -123,11 +116,6 @@ def read_lightroom(path: Path) -> TagTable:
             "JOIN AgLibraryFolder d ON d.id_local = f.folder "
             "WHERE i.fileFormat IS NOT 'VIDEO' ORDER BY f.id_local, k.tag",
             names,
-            {
-                tidy(synonym.replace("|", "/")): names[keyword]
-                for keyword, synonym in synonyms
-                if names.get(keyword)
-            },
         )
 
 

@@ -108,13 +108,7 @@ class ProgramDatabase:
                     raise self.fault(f"a tag has more than {MAX_LENGTH} characters")
         return names
 
-    def tag_table(
-        self,
-        roots: Mapping[int, str],
-        query: str,
-        names: Mapping[int, str],
-        synonyms: Mapping[str, str] | None = None,
-    ) -> TagTable:
+    def tag_table(self, roots: Mapping[int, str], query: str, names: Mapping[int, str]) -> TagTable:
         """Return the tags of all photographs.
 
         `query` gives, for each tag of a photograph, the number of the root, the folder below it,
@@ -139,7 +133,7 @@ class ProgramDatabase:
             if n_characters > MAX_CHARACTERS:
                 raise self.fault(f"its paths have more than {MAX_CHARACTERS:,} characters")
         known = sorted(set(folders.values()))
-        return TagTable(list(tags), list(tags.values()), known, synonyms or {})
+        return TagTable(list(tags), list(tags.values()), known)
 
 
 def _join(parts: Sequence[str]) -> str:
