@@ -28,7 +28,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def view(path):
-    return WordVectorView(NAMES, WordVectors.read(path)).fit(np.zeros((1, 4)))
+    return WordVectorView(NAMES, WordVectors(path)).fit(np.zeros((1, 4)))
 
 
 def loop(Y, vectors, known):
@@ -79,7 +79,7 @@ def test_against_the_loop(seed, dtype, as_array):
 
 def test_vectors_by_path_object_or_array_are_the_same(path, view):
     Y = np.eye(4)
-    for vectors in (path, str(path), WordVectors.find(path), view.vectors_, view.vectors_.tolist()):
+    for vectors in (path, str(path), WordVectors(path), view.vectors_, view.vectors_.tolist()):
         other = WordVectorView(NAMES, vectors).fit(Y)
         assert_same(other.transform(Y), view.transform(Y))
         assert other.unknown_ == ["gnu"]
@@ -135,7 +135,7 @@ def test_a_space_on_means_is_the_space_on_the_same_features(path):
 
 @pytest.mark.parametrize("kind", ["file", "path", "object", "array"])
 def test_a_stored_space_needs_no_vectors_to_go_on(kind, path, tmp_path):
-    given = {"file": path, "path": str(path), "object": WordVectors.read(path)}
+    given = {"file": path, "path": str(path), "object": WordVectors(path)}
     space, X, Y, X_new = make_space(given.get(kind, np.eye(4)))
     folder = save(space, tmp_path / "model")
     path.unlink()

@@ -14,4 +14,4 @@ def folder(tmp_path):
 
 @pytest.fixture
 def wordnet(folder):
-    return WordNet.find(folder)
+    return WordNet(folder)

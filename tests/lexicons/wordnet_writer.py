@@ -97,4 +97,4 @@ def write_counts(file: Path, **counts: int) -> Path:
 def names(wordnet: WordNet, word: str) -> list[str]:
     """The names that the synthetic WordNet has for a word's synsets."""
     by_offset = {offset(name): name for name in SYNSETS}
-    return [by_offset[synset.offset] for synset in wordnet.synsets(word)]
+    return [by_offset[sense] for sense in wordnet.senses(word)]

@@ -55,10 +55,8 @@ class OntologyView(TransformerMixin, BaseEstimator):
     names : list of str
         The labels' names, in the order of the columns of Y.
     wordnet : WordNet, optional
-        By default ``WordNet.find()``. Only `fit` needs it; a fitted or saved view works without
+        By default ``WordNet()``. Only `fit` needs it; a fitted or saved view works without
         WordNet.
-    senses : "best" or "first"
-        Compare labels by their two most similar noun senses, or by their first senses.
 
     Attributes
     ----------
@@ -72,7 +70,7 @@ class OntologyView(TransformerMixin, BaseEstimator):
         Labels that are not in WordNet; each is similar only to itself.
     unattested_ : list of str
         Labels in WordNet that its corpus never mentions; they can only be similar to each other.
-        ``WordNet.find(information_content="brown-add1")`` gives their similarity to other labels.
+        ``WordNet(information_content="brown-add1")`` gives their similarity to other labels.
 
     Examples
     --------
@@ -90,12 +88,9 @@ class OntologyView(TransformerMixin, BaseEstimator):
         self,
         names: Sequence[str] | None = None,
         wordnet: WordNet | None = None,
-        *,
-        senses: str = "best",
     ):
         self.names = names
         self.wordnet = wordnet
-        self.senses = senses
 
     def fit(self, Y: Array, y: object = None) -> Self:
         """Look up the labels; of Y (N×D), only the number of columns is used.
@@ -118,8 +113,8 @@ class OntologyView(TransformerMixin, BaseEstimator):
                 f"Found {len(names)} names for the {Y.shape[1]} labels of Y. Give one name for "
                 "each column, in their order."
             )
-        wordnet = WordNet.find() if self.wordnet is None else self.wordnet
-        self.factor_, self.clipped_ = psd_factor(wordnet.lin_matrix(names, self.senses))
+        wordnet = WordNet() if self.wordnet is None else self.wordnet
+        self.factor_, self.clipped_ = psd_factor(wordnet.lin_matrix(names))
         self.unknown_ = wordnet.unknown(names)
         self.unattested_ = wordnet.find_unattested(names)
         return self

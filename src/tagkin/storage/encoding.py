@@ -33,7 +33,6 @@ _PACKAGES = frozenset(
         "denoising",
         "kernels",
         "labels",
-        "lexicons",
         "neighbors",
         "space",
         "tag_meanings",
