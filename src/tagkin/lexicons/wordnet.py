@@ -210,7 +210,13 @@ class WordNet:
     # --- similarity ----------------------------------------------------------------------
 
     def lin_similarity(self, a: str, b: str) -> float:
-        """Return the Lin similarity of two words, from 0 to 1."""
+        """Return the Lin similarity of two words, from 0 to 1.
+
+        Parameters
+        ----------
+        a, b : str
+            Two words.
+        """
         return float(self.lin_matrix([a, b])[0, 1])
 
     def lin_matrix(self, words: Sequence[str]) -> np.ndarray:
