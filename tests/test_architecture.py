@@ -167,7 +167,7 @@ OPTIONAL = {
     "httpx": {"immich"},
     "huggingface_hub": {"features"},
     "osxphotos": {"collection"},
-    "pyarrow": {"lexicons", "feature_files"},
+    "pyarrow": {"lexicons"},
     "pillow_heif": {"images"},
     "rawpy": {"images"},
     "tokenizers": {"features"},

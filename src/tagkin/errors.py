@@ -21,9 +21,8 @@ from typing import NamedTuple
 # that has tagkin.
 _PACKAGES = {
     "apple-photos": "osxphotos",
-    "dask": "'dask[array,distributed]' pyarrow",
+    "dask": "'dask[array,distributed]'",
     "faiss": "faiss-cpu",
-    "files": "pyarrow",
     "heif": "pillow-heif",
     "immich": "httpx",
     "models": "huggingface_hub",

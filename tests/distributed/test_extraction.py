@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.distributed import compute, extract, extract_to_parquet, read_parquet
+from tagkin.distributed import extract
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
@@ -163,64 +163,6 @@ def test_a_cluster_that_goes_before_the_next_task_is_sent(settings, photographs,
 
         with pytest.raises(ClusterLost, match=r"was lost before.* 3 of 13 .* in the cache"):
             extract(photographs, NAME, client=lost, cache=cache, progress=close, n_per_task=1)
-
-
-def test_paths_in_a_bag_become_parquet(client, photographs, expected, tmp_path):
-    import dask.bag
-
-    folder = tmp_path / "features"
-    bag = dask.bag.from_sequence(photographs, npartitions=3)
-    failures = extract_to_parquet(bag, folder, NAME)
-    assert failures == expected.failures
-    X = read_parquet(folder)
-    assert X.shape == expected.features.shape
-    np.testing.assert_allclose(compute(X), expected.features, atol=1e-4)
-    assert compute(read_parquet(folder, "file")).tolist() == expected.files
-    assert compute(read_parquet(folder, "digest")).tolist() == expected.digests
-    # what is there is not done again
-    times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    parts = sorted(times)
-    parts[0].unlink()
-    assert extract_to_parquet(bag, folder, NAME) == expected.failures
-    assert sorted(folder.iterdir()) == parts
-    assert all(path.stat().st_mtime_ns == times[path] for path in parts[1:])
-    with pytest.raises(InvalidInput, match="other photographs"):
-        extract_to_parquet(photographs[:4], folder, NAME)
-
-
-def test_a_name_that_parquet_cannot_hold_is_that_files_failure(client, photographs, tmp_path):
-    """Names of other bytes are known to Python as text that has no UTF-8."""
-    odd = str(tmp_path / os.fsdecode(b"\xff.png"))
-    failures = extract_to_parquet([odd, *photographs[:2]], tmp_path / "features", NAME)
-    assert [failure.file for failure in failures] == [odd]
-    assert "not UTF-8" in failures[0].reason
-    assert compute(read_parquet(tmp_path / "features", "file")).tolist() == photographs[:2]
-    assert extract_to_parquet([odd], tmp_path / "none", NAME) == failures
-
-
-def test_parquet_of_all_kinds(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
-
-    rows = np.arange(12, dtype=np.float64).reshape(6, 2)
-    lists = pyarrow.array(rows.tolist())
-    path = tmp_path / "some.parquet"
-    pyarrow.parquet.write_table(pyarrow.table({"x": lists}), path, row_group_size=4)
-    X = read_parquet(path, "x")
-    assert X.chunks == ((4, 2), (2,))
-    np.testing.assert_array_equal(X.compute(scheduler="sync"), rows)
-    with pytest.raises(InvalidInput, match="no column 'features'; it has x"):
-        read_parquet(path)
-    with pytest.raises(InvalidInput, match="no Parquet file"):
-        read_parquet(tmp_path / "nowhere")
-    (tmp_path / "text.parquet").write_text("no")
-    with pytest.raises(InvalidInput, match="not a complete Parquet file"):
-        read_parquet(tmp_path / "text.parquet", "x")
-    (tmp_path / "text.parquet").unlink()
-    wider = pyarrow.array(np.zeros((3, 5), np.float32).tolist())
-    pyarrow.parquet.write_table(pyarrow.table({"x": wider}), tmp_path / "wider.parquet")
-    with pytest.raises(InvalidInput, match=r"wider.parquet has .*\(5,\), but the first"):
-        read_parquet(tmp_path, "x").compute(scheduler="sync")
 
 
 def test_a_backbone_itself_stands_for_its_name(client, photographs, expected):

@@ -35,10 +35,8 @@ def cut(array, rows=90):
 def test_neighbours_and_ties_are_those_of_one_machine(client, metric, dtype):
     P = points(dtype=dtype) + (100 if metric == "euclidean" else 0)
     P = P.astype(dtype)
-    here = nearest_here(P, P, 20, metric=metric, exclude=np.arange(len(P)))
-    asked = nearest(
-        cut(P, 150), cut(P), 20, index=ExactNeighbors(metric), exclude=np.arange(len(P))
-    )
+    here = nearest_here(P, P, 20, metric=metric)
+    asked = nearest(cut(P, 150), cut(P), 20, index=ExactNeighbors(metric))
     there = compute(asked)
     np.testing.assert_array_equal(P[there.indices], P[here.indices])  # equal points change places
     np.testing.assert_allclose(there.distances, here.distances, rtol=1e-4, atol=1e-6)
@@ -48,8 +46,8 @@ def test_neighbours_and_ties_are_those_of_one_machine(client, metric, dtype):
 
 def test_shards_smaller_than_the_answer(client):
     P = points(50)
-    here = nearest_here(P, P, 49, exclude=np.arange(50))
-    there = compute(nearest(P, cut(P, 7), 49, exclude=da.arange(50, chunks=20)))
+    here = nearest_here(P, P, 49)
+    there = compute(nearest(P, cut(P, 7), 49))
     np.testing.assert_array_equal(P[there.indices], P[here.indices])
     everything = compute(nearest(P[:5], cut(P, 7), 50))
     np.testing.assert_array_equal(P[everything.indices], P[nearest_here(P[:5], P, 50).indices])
@@ -72,9 +70,7 @@ def test_faiss_in_every_shard(client):
     flat = compute(nearest(P[:100], cut(P, 200), 10, index=FaissNeighbors("Flat")))
     np.testing.assert_array_equal(flat.indices, here.indices)
     np.testing.assert_allclose(flat.distances, here.distances, atol=1e-5)
-    graph = compute(
-        nearest(cut(P[:100], 50), cut(P, 200), 10, index=FaissNeighbors("HNSW16"), exclude=None)
-    )
+    graph = compute(nearest(cut(P[:100], 50), cut(P, 200), 10, index=FaissNeighbors("HNSW16")))
     assert recall(graph.indices, here.indices) > 0.9
 
 
@@ -82,18 +78,12 @@ def test_what_cannot_be_used_is_refused(client):
     P = points()
     with pytest.raises(InvalidInput, match="Asked for 401"):
         nearest(P, cut(P), 401)
-    with pytest.raises(InvalidInput, match="one of which each query leaves out"):
-        nearest(P, cut(P), 400, exclude=np.arange(400))
     with pytest.raises(InvalidInput, match="5 features, but points with 6"):
         nearest(P[:, :5], cut(P), 3)
     with pytest.raises(InvalidInput, match="metric must be"):
         nearest(P, cut(P), 3, index=ExactNeighbors("manhattan"))
     with pytest.raises(InvalidInput, match="index is an index"):
         nearest(P, cut(P), 3, index="faiss")
-    with pytest.raises(InvalidInput, match="exclude"):
-        nearest(P, cut(P), 3, exclude=np.arange(7))
-    with pytest.raises(InvalidInput, match="exclude"):
-        compute(nearest(P, cut(P), 3, exclude=da.full(len(P), 4000)))
     bad = P.copy()
     bad[100, 0] = np.inf
     with pytest.raises(InvalidInput, match=r"In rows 90 to 179.*row 10"):

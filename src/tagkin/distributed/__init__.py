@@ -1,15 +1,13 @@
 """Feature extraction, learning and search on many machines, with a Dask cluster.
 
-Needs the extra ``dask``. `extract` and `extract_to_parquet` turn photographs into features,
-`fit_space` learns a space from features and tags, `transform` computes embeddings, and `nearest`
-finds neighbours among them. Returned Dask arrays are lazy: `compute` or Dask itself computes them.
-Results equal those of a single machine, up to rounding. The default of every `client` is Dask's
-current client.
+Needs the extra ``dask``. `extract` turns photographs into features, `fit_space` learns a space from
+features and tags, `transform` computes embeddings, and `nearest` finds neighbours among them.
+Returned Dask arrays are lazy: `compute` or Dask itself computes them. Results equal those of a
+single machine, up to rounding. The default of every `client` is Dask's current client.
 """
 
 from tagkin.distributed.cluster import compute, connect
 from tagkin.distributed.extraction import extract
-from tagkin.distributed.parquet import extract_to_parquet, read_parquet
 from tagkin.distributed.search import nearest
 from tagkin.distributed.spaces import fit_space, transform
 
@@ -17,9 +15,7 @@ __all__ = [
     "compute",
     "connect",
     "extract",
-    "extract_to_parquet",
     "fit_space",
     "nearest",
-    "read_parquet",
     "transform",
 ]

@@ -54,7 +54,7 @@ def as_features(X: DaskArray | np.ndarray, name: str = "X") -> DaskArray:
     if not isinstance(X, da.Array):
         raise InvalidInput(
             f"{name} is a Dask array (images × features); found {type(X).__name__}. Create it with "
-            "dask.array.from_array, from_zarr or from_npy_stack, or with read_parquet."
+            "dask.array.from_array, from_zarr or from_npy_stack."
         )
     if X.ndim != 2:
         raise InvalidInput(f"Expected a 2D Dask array for {name}; found shape {X.shape}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tagkin.distributed.chunks import (
 from tagkin.distributed.cluster import dask
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
-from tagkin.neighbors.neighbor_index import check_excluded, check_metric, check_n_neighbors
+from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors
 
 __all__ = ["nearest"]
 
@@ -38,7 +38,6 @@ def nearest(
     n_neighbors: int,
     *,
     index: NeighborIndex | None = None,
-    exclude: DaskArray | np.ndarray | None = None,
 ) -> Neighbors:
     """Find the nearest points of each query, over all shards of the points.
 
@@ -54,8 +53,6 @@ def nearest(
     index : ExactNeighbors, FaissNeighbors or another index, optional
         Unfitted index, copied for each shard. It determines the distance. By default exact search
         by cosine.
-    exclude : Dask array or NumPy array of shape (n,), optional
-        Index of the point to leave out for each query, such as its own; −1 to leave out nothing.
 
     Returns
     -------
@@ -73,39 +70,16 @@ def nearest(
             f"Found queries with {queries.shape[1]} features, but points with "
             f"{points.shape[1]}. Project both with the same space."
         )
-    check_n_neighbors(n_neighbors, points.shape[0], excluding=exclude is not None)
+    check_n_neighbors(n_neighbors, points.shape[0])
     k, cuts = int(n_neighbors), queries.chunks[0]
-    exclusions = _exclusions(exclude, queries, points.shape[0])
     indexed = _shards(points, index)
-    neighbors = [
-        _best_of_shards(query, indexed, k, excluded)
-        for query, excluded in zip(blocks(queries, "queries"), exclusions, strict=True)
-    ]
+    neighbors = [_best_of_shards(query, indexed, k) for query in blocks(queries, "queries")]
     exact = isinstance(index, ExactNeighbors)
     dtype = float_dtype(points.dtype) if exact else np.dtype(np.float32)
     return Neighbors(
         stack([pair[0] for pair in neighbors], cuts, k, np.empty((0, k), np.int64)),
         stack([pair[1] for pair in neighbors], cuts, k, np.empty((0, k), dtype)),
     )
-
-
-def _exclusions(
-    exclude: DaskArray | np.ndarray | None, queries: DaskArray, n_points: int
-) -> list[Delayed | None]:
-    """Return the excluded indices of each block of queries, or None."""
-    cuts = queries.chunks[0]
-    if exclude is None:
-        return [None] * len(cuts)
-    da = dask().array
-    rows: DaskArray = exclude
-    if not isinstance(exclude, da.Array):
-        checked = check_excluded(exclude, queries.shape[0], n_points)
-        rows = da.from_array(checked, name=key("exclude"))
-    if rows.shape != (queries.shape[0],):
-        raise InvalidInput(
-            f"exclude needs one index per query, {queries.shape[0]}; found shape {rows.shape}."
-        )
-    return list(rows.rechunk((cuts,)).to_delayed().ravel())
 
 
 # --- shards ------------------------------------------------------------------------------
@@ -132,54 +106,34 @@ def _build_index(index: NeighborIndex, rows: np.ndarray, start: int) -> Neighbor
         return shard.fit(rows)
 
 
-def _best_of_shards(query: Block, indexed: list[Block], k: int, exclude: Delayed | None) -> Delayed:
+def _best_of_shards(query: Block, indexed: list[Block], k: int) -> Delayed:
     """Return the k nearest of all shards for a block of queries, a `Delayed` pair (n, k)."""
     import dask.bag
 
     search = dask.delayed(_search_shard, pure=False)
+    starts = [(query.start, shard.start) for shard in indexed]
     parts = [
-        search(
-            shard.value,
-            query.value,
-            k + (exclude is not None),
-            exclude,
-            _Position(query.start, shard.start, indexed[-1].stop),
-            dask_key_name=key("search"),
-        )
-        for shard in indexed
+        search(shard.value, query.value, k, at, dask_key_name=key("search"))
+        for shard, at in zip(indexed, starts, strict=True)
     ]
     merge = functools.partial(merge_neighbors, k=k)
     lists = dask.bag.from_delayed(parts)
     return lists.reduction(merge, merge, split_every=_BRANCHES).to_delayed(False)
 
 
-class _Position(NamedTuple):
-    """First rows of a block of queries and of a shard, and the number of points."""
-
-    query: int
-    shard: int
-    n_points: int
-
-
 def _search_shard(
-    index: NeighborIndex,
-    queries: np.ndarray,
-    k: int,
-    exclude: np.ndarray | None,
-    position: _Position,
+    index: NeighborIndex, queries: np.ndarray, k: int, starts: tuple[int, int]
 ) -> list[Neighbors]:
-    """Return the nearest of one shard, by index in all points, as a list of one for the bag."""
-    n = min(k, index.n_points_)
-    with named_rows(position.query, position.query + len(queries)):
-        neighbors = index.kneighbors(queries, n)
-        if exclude is not None:
-            check_excluded(exclude, len(queries), position.n_points)
+    """Return the nearest of one shard, by index in all points, as a list of one for the bag.
+
+    `starts` are the first rows of the queries and of the shard.
+    """
+    with named_rows(starts[0], starts[0] + len(queries)):
+        neighbors = index.kneighbors(queries, min(k, index.n_points_))
     missing = neighbors.indices < 0
-    indices = np.where(missing, -1, neighbors.indices + position.shard)
-    if exclude is not None:
-        missing |= indices == np.asarray(exclude)[:, None]
-    distances = np.where(missing, np.inf, neighbors.distances).astype(neighbors.distances.dtype)
-    return [Neighbors(np.where(missing, -1, indices), distances)]
+    indices = np.where(missing, -1, neighbors.indices + starts[1])
+    distances = np.where(missing, np.inf, neighbors.distances)
+    return [Neighbors(indices, distances.astype(neighbors.distances.dtype))]
 
 
 def merge_neighbors(lists: Iterable[Neighbors], k: int) -> Neighbors:

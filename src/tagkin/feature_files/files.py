@@ -1,10 +1,10 @@
-"""Features on disk as one array: .npy, a folder of shards, Parquet."""
+"""Features on disk as one array: an .npy file, or a folder of such shards."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -13,13 +13,61 @@ import numpy as np
 
 from tagkin.arrays import block_rows
 from tagkin.errors import InvalidInput
-from tagkin.feature_files.array_formats import FeatureFile, NpyFile, ParquetFile
 from tagkin.filesystem import is_litter
 
 __all__ = ["FeatureFiles", "open_features"]
 
-# What a fingerprint reads at most, in how many runs of rows, and how much of it at a time.
-HASHED_BYTES, N_RUNS, READ_BYTES = 2**30, 1024, 2**24
+_DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")
+_GAP = 16  # rows nearer than this are read in one call
+_N_HASHED = 1024  # rows
+
+
+class NpyFile:
+    """Rows of features in NumPy's own format.
+
+    They are read when needed, not mapped, because used maps count as memory.
+    """
+
+    def __init__(self, path: Path):
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise InvalidInput(f"{path} is not a complete .npy file of numbers: {error}") from error
+        if array.ndim != 2 or array.shape[1] < 1:
+            raise InvalidInput(
+                f"{path} contains an array of shape {array.shape}; expected images × features."
+            )
+        if str(array.dtype) not in _DTYPES:
+            raise InvalidInput(
+                f"{path} contains numbers of type {array.dtype}; expected one of "
+                f"{', '.join(_DTYPES)}."
+            )
+        if not array.flags.c_contiguous:
+            raise InvalidInput(
+                f"{path} is stored column by column. Write it again with "
+                "np.save(path, np.ascontiguousarray(array))."
+            )
+        self.path, self.shape, self.dtype = path, array.shape, array.dtype
+        self._row_bytes = self.shape[1] * self.dtype.itemsize
+        self._offset = array.offset  # not computed from the end, because more data may follow
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Read rows start … stop − 1."""
+        shape, offset = (stop - start, self.shape[1]), self._offset + start * self._row_bytes
+        numbers = np.fromfile(self.path, self.dtype, shape[0] * shape[1], offset=offset)
+        if numbers.size < shape[0] * shape[1]:
+            raise InvalidInput(f"{self.path} ends before row {stop}. Is it still being copied?")
+        return numbers.reshape(shape)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Read rows by ascending number."""
+        taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        cuts = np.flatnonzero(np.diff(rows) > _GAP) + 1
+        for numbers in np.split(np.arange(len(rows)), cuts) if len(rows) else []:
+            first = int(rows[numbers[0]])
+            block = self.read(first, int(rows[numbers[-1]]) + 1)
+            taken[numbers] = block[rows[numbers] - first]
+        return taken
 
 
 class FeatureFiles:
@@ -31,7 +79,7 @@ class FeatureFiles:
     dtype : float16, float32, float64 or a whole number of 8 or 16 bits
     """
 
-    def __init__(self, files: Sequence[FeatureFile]):
+    def __init__(self, files: Sequence[NpyFile]):
         first = files[0]
         for file in files[1:]:
             if file.dtype != first.dtype or file.shape[1] != first.shape[1]:
@@ -100,33 +148,15 @@ class FeatureFiles:
     def fingerprint(self) -> str:
         """Return a short text that changes with the features.
 
-        Up to a gibibyte, it depends on every number and its position. Beyond that, it depends on
-        the files' sizes and times of change, and on a gibibyte of evenly spaced rows. So it reads
-        at most a gibibyte, in about two seconds.
+        It depends on the files' names, sizes and times of change, and on 1,024 of the rows.
         """
         digest = hashlib.sha256(repr((self.shape, str(self.dtype))).encode())
-        row_bytes = self.shape[1] * self.dtype.itemsize
-        runs = _runs(len(self), max(N_RUNS, HASHED_BYTES // row_bytes))
         for file in self.files:
-            digest.update(file.path.name.encode())
-            if len(runs) > 1:
-                status = file.path.stat()
-                digest.update(repr((status.st_size, status.st_mtime_ns)).encode())
-        step = max(1, READ_BYTES // row_bytes)
-        for run in runs:
-            for start in range(run.start, run.stop, step):
-                rows = self.read(start, min(start + step, run.stop))
-                digest.update(np.ascontiguousarray(rows).data)
+            status = file.path.stat()
+            digest.update(repr((file.path.name, status.st_size, status.st_mtime_ns)).encode())
+        rows = np.unique(np.linspace(0, max(0, len(self) - 1), _N_HASHED).astype(int))
+        digest.update(self.take(rows[: len(self)]).data)
         return digest.hexdigest()[:16]
-
-
-def _runs(n: int, n_hashed: int) -> list[range]:
-    """Return all of n rows, or `n_hashed` rows in evenly spaced runs of equal length."""
-    if n <= n_hashed:
-        return [range(n)]
-    length = n_hashed // N_RUNS
-    starts = np.linspace(0, n - length, N_RUNS).astype(int).tolist()
-    return [range(start, start + length) for start in starts]
 
 
 def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
@@ -135,9 +165,8 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
     Parameters
     ----------
     path : path
-        An ``.npy`` file; a Parquet file with a column of lists or with one numeric column per
-        feature; or a folder of shards, ``.npy`` or Parquet, in alphabetical order: ``part-10``
-        comes before ``part-2``, and after ``part-02``.
+        An ``.npy`` file, or a folder of such files, which are concatenated in the order of their
+        names: ``part-10`` comes before ``part-2``, and after ``part-02``.
 
     Examples
     --------
@@ -150,25 +179,11 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
     location = Path(path)
     if not location.exists():
         raise InvalidInput(f"There are no features at {location}.")
+    if not location.is_dir() and location.suffix != ".npy":
+        raise InvalidInput(f"{location} is not an .npy file, nor a folder of such shards.")
+    paths = [location]
     if location.is_dir():
-        return FeatureFiles(_open_folder(location))
-    if location.suffix in _FORMATS:
-        return FeatureFiles([_FORMATS[location.suffix](location)])
-    raise InvalidInput(
-        f"{location} is not a file of features: pass an .npy or .parquet file, or a folder of "
-        "shards."
-    )
-
-
-_FORMATS: dict[str, Callable[[Path], FeatureFile]] = {".npy": NpyFile, ".parquet": ParquetFile}
-
-
-def _open_folder(folder: Path) -> list[FeatureFile]:
-    files = (path for path in folder.iterdir() if not is_litter(path.name))
-    paths = sorted(path for path in files if path.suffix in _FORMATS)
-    suffixes = {path.suffix for path in paths}
-    if len(suffixes) > 1:
-        raise InvalidInput(f"{folder} has shards of two formats: {', '.join(sorted(suffixes))}.")
+        paths = sorted(path for path in location.glob("*.npy") if not is_litter(path.name))
     if not paths:
-        raise InvalidInput(f"{folder} has no shards: it needs .npy or .parquet files.")
-    return [_FORMATS[path.suffix](path) for path in paths]
+        raise InvalidInput(f"{location} has no shards: it needs .npy files.")
+    return FeatureFiles([NpyFile(path) for path in paths])

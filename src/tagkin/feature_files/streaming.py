@@ -68,8 +68,8 @@ def fit_streamed(
         Labels, in memory.
     checkpoint : path of a folder, optional
         The state is saved there every `save_every` seconds. A call with the same features, labels
-        and parameters resumes from there, with the same result. The comparison reads at most a
-        gibibyte of the features. The checkpoint is removed at the end.
+        and parameters resumes from there, with the same result. The checkpoint is removed at the
+        end.
     save_every : float, default 60
         Seconds between saves; a stop loses at most this much work.
     device : torch device, optional
