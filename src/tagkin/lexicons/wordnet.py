@@ -97,7 +97,7 @@ class WordNet:
                 f"information_content must be one of {', '.join(CORPORA)}; found "
                 f"{information_content!r}."
             )
-        self._folder = folder = _find_folder(path)
+        self.folder = folder = _find_folder(path)
         # lines are parsed when needed; a synset is identified by the offset at its start
         with self._errors_of_files():
             self._synsets = {int(line[:8]): line for line in _lines(folder / "data.noun")}
@@ -111,8 +111,8 @@ class WordNet:
 
     def _read_content(self, name: str) -> dict[int, float]:
         """Return the information content of the synsets that occur in a corpus."""
-        beside = self._folder.parent / "wordnet_ic" / name
-        own = self._folder / name
+        beside = self.folder.parent / "wordnet_ic" / name
+        own = self.folder / name
         counts: dict[int, float] = {}
         total = 0.0
         for line in _lines(own if own.exists() else beside):
@@ -130,7 +130,7 @@ class WordNet:
             yield
         except (OSError, ValueError, LookupError) as error:
             raise InvalidInput(
-                f"The files of WordNet in {self._folder} are incomplete, damaged or not of version "
+                f"The files of WordNet in {self.folder} are incomplete, damaged or not of version "
                 f"3.0 ({error}). Install it again: {pip_install('wordnet')}"
             ) from error
 
