@@ -102,9 +102,9 @@ def test_evaluate_by_cross_validation(run, world, tmp_path):
         "unreadable",
     ]
     assert (quality["photographs"], quality["tags_per_photograph"]) == (42, 2)
-    for name in ("photograph_precision", "at_least_one_right", "macro_precision", "n_plus"):
+    for name in ("image_precision", "hit_rate", "macro_precision", "n_plus"):
         assert name in quality["semantic"]
-    assert quality["semantic"]["photograph_precision"] == 0.4, "all five tags, two of them right"
+    assert quality["semantic"]["image_precision"] == 0.4, "all five tags, two of them right"
     assert sum(bin_["pairs"] for bin_ in quality["reliability"]) == 42 * 5
     assert "10-fold cross-validation on 42 tagged photographs" in quality["how"]
     assert quality["semantic"]["MAP"] > 0.8

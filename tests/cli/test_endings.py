@@ -91,9 +91,9 @@ def test_too_few_photographs(run, tmp_path):
 def test_unwritable_outputs_are_found_before_the_work(run, world, tmp_path):
     (tmp_path / "file").write_text("mine")
     evaluate = ("evaluate", "--catalogue", world.catalogue, "--report")
-    fails(run(*evaluate, "file/quality.html"), "file is a file")
+    fails(run(*evaluate, "file/quality.html"), "There is no folder file")
     (tmp_path / "folder.html").mkdir()
-    fails(run(*evaluate, "folder.html"), "is a folder")
+    fails(run(*evaluate, "folder.html"), "is not a regular file")
     fails(run("scan", world.photos, "--catalogue", "file/own.sqlite"), "File exists")
     assert (tmp_path / "file").read_text() == "mine"
 

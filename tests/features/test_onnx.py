@@ -69,11 +69,6 @@ def test_a_map_is_pooled(tmp_path):
     np.testing.assert_allclose(alone, features, rtol=1e-5)
 
 
-def test_the_largest_of_a_map(tmp_path):
-    encoder = get_backbone(str(write(tmp_path, settings=SETTINGS | {"pool": "max"})))
-    np.testing.assert_allclose(encoder(BATCH), expected_map(normal()).max(axis=(1, 2)), rtol=1e-4)
-
-
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_fixed_batch(tmp_path, n):
     path = write(tmp_path, inputs=[("x", TensorProto.FLOAT, [n, 3, SIZE, SIZE])])
@@ -82,23 +77,6 @@ def test_a_fixed_batch(tmp_path, n):
     expected = expected_map(normal()).mean(axis=(1, 2))
     np.testing.assert_allclose(encoder(BATCH), expected, rtol=1e-4)
     assert encoder(BATCH[:0]).shape == (0, 5)
-
-
-def test_channels_last_and_reversed(tmp_path):
-    nodes = [
-        ("Transpose", ["x"], ["planes"], {"perm": [0, 3, 1, 2]}),
-        ("Conv", ["planes", "weight"], ["map"], {}),
-        ("Transpose", ["map"], ["last"], {"perm": [0, 2, 3, 1]}),
-    ]
-    path = write(
-        tmp_path,
-        nodes=nodes,
-        inputs=[("x", TensorProto.FLOAT, [None, None, None, 3])],
-        outputs=["last"],
-        settings=SETTINGS | {"layout": "NHWC", "channels": "BGR"},
-    )
-    expected = expected_map(normal()[..., ::-1]).mean(axis=(1, 2))
-    np.testing.assert_allclose(get_backbone(str(path))(BATCH), expected, rtol=1e-4)
 
 
 def test_vectors_and_tokens(tmp_path):
@@ -200,7 +178,7 @@ def test_the_fingerprint_follows_model_and_settings(tmp_path):
         (SETTINGS | {"resize": "warp", "short_side": 9}, 'short_side goes with resize "crop"'),
         (
             SETTINGS | {"resample": "best"},
-            "settings.resample is 'best', none of bicubic, bilinear, lanczos",
+            "settings.resample is 'best', none of bicubic, bilinear",
         ),
         (
             SETTINGS | {"mean": [0, 1]},
@@ -210,14 +188,10 @@ def test_the_fingerprint_follows_model_and_settings(tmp_path):
         (SETTINGS | {"mean": ["a", 1, 1]}, r"settings\.mean\[0\] is 'a', not a number"),
         (SETTINGS | {"scale": -1}, "settings.scale is -1, not above 0"),
         (SETTINGS | {"scale": 10**400}, "settings.scale is a number of very many digits, not from"),
-        (SETTINGS | {"channels": "RGBA"}, "settings.channels is 'RGBA', none of RGB, BGR"),
-        (SETTINGS | {"layout": "CHW"}, "settings.layout is 'CHW', none of NCHW, NHWC"),
-        (SETTINGS | {"layout": ["NCHW"]}, "settings.layout is a list of 1, none of NCHW, NHWC"),
-        (SETTINGS | {"pool": "median"}, "settings.pool is 'median', none of mean, max, first"),
-        (SETTINGS | {"pool": "first"}, '"pool" must be one of null, "mean", "max"; its .json says'),
+        (SETTINGS | {"pool": "median"}, "settings.pool is 'median', none of mean, first"),
+        (SETTINGS | {"pool": "first"}, '"pool" must be one of null, "mean"; its .json says'),
         (SETTINGS | {"output": 3}, "settings.output is 3, not a text"),
-        (SETTINGS | {"size": 9}, r"takes tensor\(float\) of shape .* says size 9 and layout NCHW"),
-        (SETTINGS | {"layout": "NHWC"}, r"which is \(n, 8, 8, 3\)\. Correct size or layout"),
+        (SETTINGS | {"size": 9}, r"takes tensor\(float\) of shape .* says size 9, which is"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, settings, why):
@@ -244,8 +218,8 @@ def test_files_that_are_no_models(tmp_path):
 
 
 def test_a_model_that_fails_when_it_runs(tmp_path):
-    path = write(tmp_path, inputs=[("x", TensorProto.FLOAT, ["n", "c", "h", "w"])])
-    path.with_suffix(".json").write_text(json.dumps(SETTINGS | {"layout": "NHWC"}))
+    nodes = [("MatMul", ["x", "weight"], ["map"], {})]  # of shapes that do not fit
+    path = write(tmp_path, nodes=nodes, inputs=[("x", TensorProto.FLOAT, ["n", "c", "h", "w"])])
     with pytest.raises(InvalidInput, match="cannot be run"):
         get_backbone(str(path))
 

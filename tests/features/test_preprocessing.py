@@ -58,12 +58,10 @@ def test_strange_shapes(shape, resize):
 
 def test_numbers_for_the_network():
     batch = np.random.default_rng(0).integers(0, 256, (2, 4, 4, 3), dtype=np.uint8)
-    preprocessing = Preprocessing(
-        4, scale=1.0, mean=(127, 126, 125), std=(128, 64, 32), channels="BGR"
-    )
+    preprocessing = Preprocessing(4, scale=1.0, mean=(127, 126, 125), std=(128, 64, 32))
     prepared = preprocessing.normalize(batch)
     assert prepared.dtype == np.float32
     assert prepared.flags.c_contiguous
-    for channel, mean, std in ((2, 127, 128), (1, 126, 64), (0, 125, 32)):
-        expected = (batch[..., 2 - channel].astype(float) - mean) / std
+    for channel, mean, std in ((0, 127, 128), (1, 126, 64), (2, 125, 32)):
+        expected = (batch[..., channel].astype(float) - mean) / std
         np.testing.assert_allclose(prepared[:, channel], expected, rtol=1e-6)

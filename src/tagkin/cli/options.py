@@ -85,13 +85,7 @@ def argument(name: str, callback: Callable[[object], object] | None = None) -> A
     """Return an argument that the text of the command explains, and no list of options.
 
     Whether a file can be read is not checked here: a file that cannot must not stop others.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the help.
-    callback : function, optional
-        Returns the value that the command gets.
+    `callback` returns the value that the command gets.
     """
     return typer.Argument(
         metavar=name, show_default=False, hidden=True, readable=False, callback=callback

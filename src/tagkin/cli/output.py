@@ -198,20 +198,15 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str]) ->
     if path.suffix.lower() not in suffixes:
         name = visible(relative(path))  # what it is raised to writes it as it is
         raise typer.BadParameter(f"{name}: the name must end in {' or '.join(suffixes)}.")
-    from tagkin.filesystem import check_parent
-
-    try:
-        check_parent(path)
-    except (NotADirectoryError, PermissionError) as error:
-        place = relative(error.filename)
-        is_file = isinstance(error, NotADirectoryError)
-        reason = f"{place} is a file" if is_file else f"permission denied in {place}"
-        raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
-    if not path.absolute().parent.is_dir():
-        parent = relative(path.absolute().parent)
-        raise StorageError(f"There is no folder {parent}. Create it, or choose another name.")
-    if path.is_dir():
-        raise StorageError(f"{relative(path)} is a folder. Name a file in it.")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise StorageError(
+            f"There is no folder {relative(parent)}. Create it, or choose another name."
+        )
+    if not os.access(parent, os.W_OK):
+        raise StorageError(
+            f"Could not write {relative(path)}: permission denied in {relative(parent)}."
+        )
     if path.exists() and not path.is_file():
         raise StorageError(f"{relative(path)} is not a regular file. Choose another name.")
     if path.exists() and not overwrite:
@@ -226,7 +221,6 @@ def write_file(path: Path, text: str) -> None:
     from tagkin.filesystem import write_whole
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, encode_text(text))
     except OSError as error:
         raise StorageError(

@@ -14,7 +14,7 @@ from tagkin.distributed.cluster import client_or_current, detect_loss, result, w
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import Backbone, Extraction, FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
-from tagkin.features.extraction_run import ExtractionRun, same_state, status_of
+from tagkin.features.extraction import ExtractionRun, same_state, status_of
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from tagkin.features.backbone_names import get_backbone as get_backbone
     from tagkin.features.cache import FeatureCache as FeatureCache
     from tagkin.features.cache import default_cache_folder as default_cache_folder
+    from tagkin.features.extraction import Extraction as Extraction
     from tagkin.features.extraction import extract as extract
-    from tagkin.features.extraction_run import Extraction as Extraction
     from tagkin.features.text_encoder import TextEncoder as TextEncoder
 
 # Loaded at first use: the command line completes the names of backbones without NumPy.
 _HOMES = {
     "BACKBONES": "backbone_names",
     "Backbone": "backbone",
-    "Extraction": "extraction_run",
+    "Extraction": "extraction",
     "FeatureCache": "cache",
     "Preprocessing": "backbone",
     "TextEncoder": "text_encoder",

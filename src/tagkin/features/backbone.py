@@ -24,7 +24,6 @@ __all__ = ["Backbone", "Preprocessing"]
 _RESAMPLING = {
     "bicubic": Image.Resampling.BICUBIC,
     "bilinear": Image.Resampling.BILINEAR,
-    "lanczos": Image.Resampling.LANCZOS,
 }
 _MAX_SIDE = 1 << 14  # pixels
 
@@ -42,13 +41,10 @@ class Preprocessing:
         the middle. ``warp`` squeezes the whole photograph into the square.
     short_side : int or None
         Length of the shorter side before the middle is cut out; None means `size`.
-    resample : {"bicubic", "bilinear", "lanczos"}
+    resample : {"bicubic", "bilinear"}
     scale : float
     mean, std : three floats
         A pixel value v from 0 to 255 becomes (scale · v − mean) / std, in each channel.
-    channels : {"RGB", "BGR"}
-    layout : {"NCHW", "NHWC"}
-        Whether the network takes its channels first or last.
     """
 
     size: Annotated[int, Whole(1, _MAX_SIDE)]
@@ -58,8 +54,6 @@ class Preprocessing:
     scale: Annotated[float, Number(above=0)] = 1 / 255
     mean: Annotated[Sequence[float], ListOf(Number())] = (0.0, 0.0, 0.0)
     std: Annotated[Sequence[float], ListOf(Number(above=0))] = (1.0, 1.0, 1.0)
-    channels: Annotated[str, Choice(("RGB", "BGR"))] = "RGB"
-    layout: Annotated[str, Choice(("NCHW", "NHWC"))] = "NCHW"
 
     def __post_init__(self) -> None:
         for name in ("mean", "std"):
@@ -103,20 +97,12 @@ class Preprocessing:
         return np.asarray(Image.fromarray(pixels).resize(square, _RESAMPLING[self.resample], box))
 
     def normalize(self, batch: np.ndarray) -> np.ndarray:
-        """Convert uint8 squares (n, size, size, 3) to the network's float32 input."""
+        """Convert uint8 squares (n, size, size, 3) to float32 input (n, 3, size, size)."""
         numbers = batch.astype(np.float32)
         numbers *= np.float32(self.scale)
         numbers -= np.array(self.mean, dtype=np.float32)
         numbers /= np.array(self.std, dtype=np.float32)
-        return self.arrange(numbers)
-
-    def arrange(self, batch: np.ndarray) -> np.ndarray:
-        """Return squares (n, size, size, 3) in the network's channel order and layout."""
-        if self.channels == "BGR":
-            batch = batch[..., ::-1]
-        if self.layout == "NCHW":
-            batch = batch.transpose(0, 3, 1, 2)
-        return np.ascontiguousarray(batch)
+        return np.ascontiguousarray(numbers.transpose(0, 3, 1, 2))
 
 
 class Backbone(ABC):

@@ -45,11 +45,11 @@ _WHOLE = Preprocessing(288, "warp", scale=1.0, mean=(127.0,) * 3, std=(128.0,) *
 _VARIANTS = {
     "efficientnet-lite0": (
         replace(_WHOLE, size=224, resize="crop", short_side=256),
-        "3c252f7881009829850e58de5fce40e5c936c16eb92865b9b2d45b5b37b306c3",
+        "eb4d29aef0c8a9040d8e118de5fcf7ba97eb6cc5c58d7b31e41eeea8e8b5827d",
     ),
     "efficientnet-lite0-whole": (
         _WHOLE,
-        "e827663ca433f0d0c1646596cee26015769491f5bd9b51270617900eb3151d44",
+        "88291baf01b08c5cdb4578125aa44d2514d2b8cacaa7a0b89c64b91225ed93ec",
     ),
 }
 _hash_once = functools.cache(sha256_of_file)

@@ -9,9 +9,8 @@ Keys are the parameters of `Preprocessing`, of which only ``size`` is required, 
 
 - ``input``, ``output``: names in the model; required if it has several, unless an output has the
   usual name of an embedding, ``image_embeds`` or ``pooler_output``;
-- ``pool``: how values at several positions become one vector. ``mean`` (the default) or ``max``
-  over all positions of a map (n, channels, h, w), or (n, h, w, channels) if the layout is NHWC;
-  ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default;
+- ``pool``: how the tokens (n, tokens, channels) of a transformer become one vector, ``mean`` or
+  ``first``. A map (n, channels, h, w) becomes the mean of all positions;
 - ``text``: the text encoder that was trained with the image encoder, see
   `tagkin.features.text_encoder`.
 
@@ -47,7 +46,6 @@ from tagkin.records.rules import Choice
 
 __all__ = ["OnnxEncoder"]
 
-_POOLS = ("mean", "max", "first")
 _TYPES = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
@@ -108,19 +106,16 @@ class OnnxEncoder(Backbone):
         self.dimension = self(np.zeros((1, size, size, 3), dtype=np.uint8)).shape[1]
 
     def _check_input(self) -> None:
-        size, layout = self.preprocessing.size, self.preprocessing.layout
-        wanted = (3, size, size) if layout == "NCHW" else (size, size, 3)
-        shape = self._input.shape
+        size, shape = self.preprocessing.size, self._input.shape
         fits = len(shape) == 4 and all(
             not isinstance(length, int) or length == expected
-            for length, expected in zip(shape[1:], wanted, strict=True)
+            for length, expected in zip(shape[1:], (3, size, size), strict=True)
         )
         if not fits or self._input.type not in _TYPES:
             raise InvalidInput(
                 f"{self.name}: the input {self._input.name!r} takes {self._input.type} of shape "
-                f"{shape}; its .json says size {size} and layout {layout}, which is (n, "
-                f"{', '.join(map(str, wanted))}). Correct size or layout; supported "
-                f"types are {', '.join(_TYPES)}."
+                f"{shape}; its .json says size {size}, which is (n, 3, {size}, {size}). Correct "
+                f"the size; supported types are {', '.join(_TYPES)}."
             )
 
     @cached_property
@@ -133,9 +128,9 @@ class OnnxEncoder(Backbone):
         size = self.preprocessing.size
         check_batch(batch, self, (size, size))
         dtype = _TYPES[self._input.type]
-        raw = dtype == np.uint8
-        numbers = self.preprocessing.arrange(batch) if raw else self.preprocessing.normalize(batch)
-        inputs = {self._input.name: numbers.astype(dtype, copy=False)}
+        is_raw = dtype == np.uint8
+        numbers = batch.transpose(0, 3, 1, 2) if is_raw else self.preprocessing.normalize(batch)
+        inputs = {self._input.name: np.ascontiguousarray(numbers, dtype=dtype)}
         output = self._network(self._output.name, inputs)
         return np.ascontiguousarray(self._pool(output, len(batch)), dtype=np.float32)
 
@@ -148,7 +143,7 @@ class OnnxEncoder(Backbone):
                 f"{self.name}: the output {self._output.name!r} has shape {shape} for {n} "
                 'photographs; expected (n, d), (n, tokens, d) or a map. Choose another "output".'
             )
-        allowed = {2: (None,), 3: ("mean", "first"), 4: (None, "mean", "max")}[len(shape)]
+        allowed = {2: (None,), 3: ("mean", "first"), 4: (None, "mean")}[len(shape)]
         if pool not in allowed:
             choices = ", ".join(json.dumps(choice) for choice in allowed)
             raise InvalidInput(
@@ -159,10 +154,7 @@ class OnnxEncoder(Backbone):
             return output[:, 0]
         if len(shape) == 2:
             return output
-        maps = (2, 3) if self.preprocessing.layout == "NCHW" else (1, 2)
-        axes = maps if len(shape) == 4 else (1,)
-        wide = output.astype(np.float32, copy=False)
-        return wide.max(axis=axes) if pool == "max" else wide.mean(axis=axes)
+        return output.mean(axis=(2, 3) if len(shape) == 4 else 1, dtype=np.float32)
 
 
 # --- the files ---------------------------------------------------------------------------
@@ -174,7 +166,7 @@ class _Settings(Preprocessing):
 
     input: str | None = None
     output: str | None = None
-    pool: Annotated[str | None, Choice(_POOLS)] = None
+    pool: Annotated[str | None, Choice(("mean", "first"))] = None
     text: TextSettings | None = None
 
 

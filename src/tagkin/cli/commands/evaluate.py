@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,18 +29,12 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
-    from tagkin.annotator import OperatingPoint, Quality
+    from tagkin.annotator import Quality
     from tagkin.annotator.quality import Measures
     from tagkin.images import Failure
 
 _NAMED = 3  # unreadable photographs
 _COUNTED = "Suggestions as tagkin suggest makes them, for photographs whose tags were held out."
-# names in JSON say whether a mean is over photographs or over tags (macro)
-_NAMES = {
-    "image_precision": "photograph_precision",
-    "image_recall": "photograph_recall",
-    "hit_rate": "at_least_one_right",
-}
 
 
 @command("evaluate")
@@ -158,10 +153,10 @@ def _document(quality: Quality) -> dict[str, object]:
         "how": quality.how,
         "photographs": quality.truth.shape[0],
         "tags_per_photograph": quality.tags_per_photograph,
-        "semantic": _rename(quality.semantic),
-        "visual": _rename(quality.visual) or None,
-        "by_default": _point(quality.by_default),
-        "reached": [{"wanted": point.wanted} | _point(point) for point in quality.operating_points],
+        "semantic": quality.semantic,
+        "visual": quality.visual or None,
+        "by_default": asdict(quality.by_default),
+        "reached": [asdict(point) for point in quality.operating_points],
         "reliability": _rows(("confidence", "right", "pairs"), quality.reliability),
         "tags": _rows(
             ("tag", *columns),
@@ -173,20 +168,6 @@ def _document(quality: Quality) -> dict[str, object]:
 def _rows(names: Sequence[str], columns: Iterable[np.ndarray]) -> list[dict[str, object]]:
     values = zip(*(column.tolist() for column in columns), strict=True)
     return [dict(zip(names, row, strict=True)) for row in values]
-
-
-def _point(point: OperatingPoint) -> dict[str, float]:
-    return {
-        "precision": point.precision,
-        "recall": point.recall,
-        "suggestions": point.n_suggestions,
-        "suggestions_per_photograph": point.per_photograph,
-        "photographs_without": point.without,
-    }
-
-
-def _rename(measures: dict[str, float]) -> dict[str, float]:
-    return {_NAMES.get(key, key): value for key, value in measures.items()}
 
 
 # --- page ------------------------------------------------------------------------------------
