@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 __all__ = [
-    "CHANGES",
     "changes_text",
     "count",
     "edited_text",
@@ -19,7 +18,7 @@ __all__ = [
 ]
 
 _NAMED = 3  # of a list, in a message
-CHANGES = {
+_CHANGES = {
     "added": "new",
     "moved": "moved or renamed",
     "copied": "copied",
@@ -27,7 +26,6 @@ CHANGES = {
     "retagged": "with other tags",
     "gone": "gone",
 }
-"""What a scan may have found, and its word."""
 
 
 def count(n: int, one: str, several: str | None = None) -> str:
@@ -66,7 +64,7 @@ def changes_text(counts: Mapping[str, int]) -> str:
     '1,200 new, 3 gone'
     """
     return ", ".join(
-        f"{counts[name]:,} {word}" for name, word in CHANGES.items() if counts.get(name)
+        f"{counts[name]:,} {word}" for name, word in _CHANGES.items() if counts.get(name)
     )
 
 

@@ -14,7 +14,6 @@ from tagkin.progress import Progress
 from tagkin.wording import count, edited_text, name_first
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator
     from tagkin.catalogue import Catalogue, Decided, Filters, Scan
 
 _NAMED = 3
@@ -75,23 +74,6 @@ def open_near(photo: Path, catalogue: Path | None) -> Catalogue:
 def first_existing(photos: Sequence[Path] | None) -> Path | None:
     """Return the first photograph, which tells the collection, if it exists."""
     return photos[0] if photos and photos[0].exists() else None
-
-
-def open_with_model(
-    folder: Path | None, catalogue: Path | None, command: str, step: Progress
-) -> tuple[Catalogue, Annotator]:
-    """Open the catalogue of a folder and its model, which is trained if there is none."""
-    opened = open_collection(folder, catalogue, command, step)
-    try:
-        check_whole(opened, folder)
-        if not opened.model.exists:
-            opened.close()
-            opened = open_for_command(catalogue, command, write=True, near=folder)
-            train_if_needed(opened, step)
-        return opened, opened.model.load()[0]
-    except BaseException:
-        opened.close()
-        raise
 
 
 def train_if_needed(catalogue: Catalogue, step: Progress) -> None:

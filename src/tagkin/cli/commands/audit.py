@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import open_with_model
+from tagkin.cli.catalogues import check_whole, open_for_command
 from tagkin.cli.output import (
     check_target,
     csv_text,
     data,
     document,
+    note,
     progress_bar,
     relative,
     say,
@@ -23,7 +25,7 @@ from tagkin.cli.output import (
 )
 from tagkin.cli.registry import command
 from tagkin.cli.tables import file_table, kin_text
-from tagkin.wording import count, percent
+from tagkin.wording import count, name_first, percent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Finding
@@ -88,13 +90,18 @@ def audit(
     """
     check_target(report, overwrite, (".html", ".htm"))
     with progress_bar() as step:
-        opened, annotator = open_with_model(folder, catalogue, "audit", step)
-        with opened:
+        with open_for_command(catalogue, near=folder) as opened:
+            check_whole(opened, folder)
             step("Judging tags", 0, 1)
+            annotator = opened.model.load()[0]
             findings = _find_undecided(opened, annotator, n, kind and kind.value)
         if report is not None:
             step("Writing the report", 0, 1)
             _write_report(annotator, findings, kind, report)
+    missing = [file for file in dict.fromkeys(f.file for f in findings) if not os.path.exists(file)]
+    if missing:
+        named = name_first([*map(relative, missing)])
+        note(f"photographs are not there: {named}. If they have moved: `tagkin scan FOLDER`")
     if as_json:
         for finding in findings:
             send_json(document(finding))
