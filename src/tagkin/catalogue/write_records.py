@@ -136,7 +136,6 @@ class Writes(Part):
     def _decision_condition(self, filters: Filters) -> tuple[str, list[SqlValue]]:
         """Return the condition on a decision `d` and a photograph `p`, and its values."""
         condition, values = filters.sql_condition(self._db, "d")
-        condition = condition.replace("d.run", "d.suggested_by")
         place, more = filters.sql_place()
         return f"d.holds AND {condition} AND {place}", values + more
 
