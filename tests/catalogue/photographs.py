@@ -7,8 +7,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import Catalogue, open_catalogue
 from tagkin.catalogue.edits import carry_decisions
+
+
+def dry_copy(catalogue: Catalogue) -> Catalogue:
+    """A copy in memory, for a dry run."""
+    return open_catalogue(catalogue.path, write=True, dry_run=True)
 
 
 def sidecar_text(tags: list[str]) -> str:

@@ -60,7 +60,7 @@ def test_untagged_means_one_thing(catalogue, folder, rescan):
     catalogue.decisions.undo(run)
     catalogue.tags.change("forget", ["dog"])
     assert untagged() == {"2024/d.jpg", "2024/c.jpg"}
-    catalogue.tags.restore("dog")
+    catalogue.tags.change("restore", ["dog"])
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["mine"]))
     assert untagged() == set()
     folder.put("a.jpg", "edited", [])

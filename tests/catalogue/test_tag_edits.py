@@ -59,7 +59,6 @@ def test_undo_and_redo(filled: Catalogue, what: str, names: list[str], into: str
     changed = filled.tags.change(what, names, into)
     after = known(filled)
     assert after != before
-    assert filled.undo(dry_run=True).undoes.id == changed.run
     undone = filled.undo()
     assert undone.undoes.what == f"tags {what}"
     assert set(names) <= set(undone.edited)
@@ -145,7 +144,7 @@ def test_a_hidden_tag_is_learned_and_never_suggested(filled: Catalogue) -> None:
     filled.tags.change("rename", ["beach"], "strand")
     offer(filled, {"2024/c.jpg": {"strand": 0.9}})
     assert open_suggestions(filled).get("2024/c.jpg") is None  # it is hidden still
-    filled.tags.restore("strand")
+    filled.tags.change("restore", ["strand"])
     offer(filled, {"2024/c.jpg": {"strand": 0.9}})
     assert open_suggestions(filled)["2024/c.jpg"] == {"strand": 0.9}
     check_invariants(filled)

@@ -55,9 +55,8 @@ def test_merged_tags_are_one(catalogue, folder, rescan):
     rescan()
     offer(catalogue, {"a.jpg": {"dogs": 0.8, "dog": 0.3}, "2024/c.jpg": {"dogs": 0.4}})
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["dog"]))
-    plan = catalogue.tags.change("merge", ["dogs"], "dog", dry_run=True)
-    assert (plan.n_found, plan.n_suggestions, plan.run) == (2, 2, None)
-    catalogue.tags.change("merge", ["dogs", "dog"], "dog")
+    merged = catalogue.tags.change("merge", ["dogs", "dog"], "dog")
+    assert (merged.n_found, merged.n_suggestions) == (2, 2)
     tags = found_tags(catalogue)
     assert tags["b.jpg"] == {"dog": [["dogs", "b.jpg.xmp"]]}
     places = [["dog", "2024/d.jpg.xmp"], ["dogs", "2024/d.jpg.xmp"]]
@@ -67,7 +66,7 @@ def test_merged_tags_are_one(catalogue, folder, rescan):
     assert decisions(catalogue) == {("a.jpg", "dog"): -1, ("b.jpg", "beach"): -1}
     assert "dogs" not in counts(catalogue)
     check_invariants(catalogue)
-    catalogue.tags.restore("dogs")
+    catalogue.undo(merged.run)
     rescan()
     assert set(found_tags(catalogue)["b.jpg"]) == {"dogs"}
     check_invariants(catalogue)
@@ -82,7 +81,7 @@ def test_a_forgotten_tag_is_neither_learned_nor_suggested(catalogue):
     assert all("dog" not in photo.tags for photo in catalogue.photographs.with_tags())
     assert found_tags(catalogue)["2024/c.jpg"]["dog"]  # it stands in the file still
     assert [tag.name for tag in catalogue.tags.list_all(forgotten=True)] == ["dog"]
-    catalogue.tags.restore("dog")
+    catalogue.tags.change("restore", ["dog"])
     assert "dog" in counts(catalogue)
     check_invariants(catalogue)
 
@@ -94,8 +93,8 @@ def test_mistakes(catalogue):
         catalogue.tags.change("merge", ["dog"], "dog")
     with pytest.raises(InvalidInput, match="must not be blank"):
         catalogue.tags.change("rename", ["dog"], " ")
-    with pytest.raises(InvalidInput, match="neither hidden, forgotten, renamed nor merged"):
-        catalogue.tags.restore("dog")
+    with pytest.raises(InvalidInput, match="neither hidden nor forgotten"):
+        catalogue.tags.change("restore", ["dog"])
 
 
 # --- near duplicates ---------------------------------------------------------------------

@@ -156,9 +156,8 @@ def test_decisions_on_a_photograph_that_is_gone_are_taken_back_and_named(catalog
     run = catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"])).run
     (folder.root / "2024/d.jpg").unlink()
     rescan()
-    for dry_run in (True, False):
-        undone = catalogue.undo(run, dry_run=dry_run)
-        assert {decision.path for decision in undone.decisions} == {"2024/c.jpg", "2024/d.jpg"}
+    undone = catalogue.undo(run)
+    assert {decision.path for decision in undone.decisions} == {"2024/c.jpg", "2024/d.jpg"}
 
 
 def test_a_tag_that_was_forgotten_meanwhile_is_not_suggested_again(catalogue):

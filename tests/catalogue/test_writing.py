@@ -11,7 +11,7 @@ from tagkin.catalogue.selection import Selection
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import Convention, add_tags, provenance_of, tags_of
 from tagkin.errors import InvalidInput, SidecarError
-from tests.catalogue.photographs import check_invariants
+from tests.catalogue.photographs import check_invariants, dry_copy
 from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool, path_with_exiftool
 from tests.collection.xmp_samples import subjects, with_xmp
@@ -110,7 +110,8 @@ def test_a_dry_run_writes_nothing(accepted, folder):
     assert (files(folder.root), len(accepted.runs.history())) == (before, n_runs)
     accepted.write()
     written = files(folder.root)
-    hows = [file.how for file in accepted.undo(dry_run=True).files]
+    with dry_copy(accepted) as copy:
+        hows = [file.how for file in copy.undo().files]
     assert sorted(hows) == ["to remove", "to restore", "to restore"]
     assert files(folder.root) == written
 

@@ -222,48 +222,37 @@ class Catalogue:
             step=progress or silent,
         )
 
-    def undo(
-        self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None
-    ) -> UndoResult:
+    def undo(self, run: int | None = None, *, progress: Progress | None = None) -> UndoResult:
         """Undo the writes, decisions, declarations and tag edits of a run.
 
         Files are restored byte for byte, or removed if the run created them. A file that somebody
         else changed since keeps these changes, and loses only the tags. If a file fails, the other
-        files are still restored; undo again to retry.
+        files are still restored; undo again to retry. In a dry run, files are only listed.
 
         Parameters
         ----------
         run : int, optional
             Default: the last run that can be undone.
-        dry_run : bool, default False
-            Undo nothing; return what would be undone.
 
         Raises
         ------
         InvalidInput
             If there is no such run, or nothing left of it to undo.
         """
-        return undo_run(self.database, self.source, run, dry_run=dry_run, step=progress or silent)
+        return undo_run(self.database, self.source, run, progress or silent)
 
     def export_lines(self) -> Iterator[dict[str, object]]:
         """Yield a person's decisions and edits of tags, as objects for JSON lines."""
         return exchange.export_lines(self.database)
 
-    def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> Imported:
+    def import_lines(self, lines: Iterable[str]) -> Imported:
         """Import the lines of `export_lines`, all of them or none.
 
         Known records stay, so importing twice changes nothing. If two decisions on a tag of a
         photograph conflict, the later one wins. The decisions are one run that can be undone, and
         so is each edit of a tag.
-
-        Parameters
-        ----------
-        lines : iterable of str
-            Lines of `export_lines`.
-        dry_run : bool, default False
-            Check the lines, and import nothing.
         """
-        return exchange.import_lines(self.database, lines, dry_run=dry_run)
+        return exchange.import_lines(self.database, lines)
 
 
 # --- opening -----------------------------------------------------------------------------

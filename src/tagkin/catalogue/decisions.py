@@ -68,27 +68,18 @@ class Decided:
 class Decisions(Part):
     """The decisions of a catalogue: ``catalogue.decisions``."""
 
-    def decide(self, verdict: int, filters: Filters, *, dry_run: bool = False) -> Decided:
+    def decide(self, verdict: int, filters: Filters) -> Decided:
         """Accept or reject all suggestions that match the filters.
 
         If the filters name photographs and tags and nothing else, this also decides on tags that
         were not suggested.
-
-        Parameters
-        ----------
-        verdict : ACCEPTED or REJECTED
-        filters : Filters
-        dry_run : bool, default False
-            Decide nothing; return what would be decided.
         """
         if verdict not in _COMMANDS:
             raise InvalidInput(f"verdict must be 1 (accepted) or -1 (rejected); found {verdict!r}.")
         new_tags = filters.names_pairs and verdict == ACCEPTED
-        condition, values = filters.sql_condition(self._db, "s", new_tags=new_tags)
-        pairs = self._named_pairs(verdict, filters)
-        if dry_run:
-            return Decided(None, [*self._matching(filters, condition, values), *pairs])
         with self._db.transaction():
+            condition, values = filters.sql_condition(self._db, "s", new_tags=new_tags)
+            pairs = self._named_pairs(verdict, filters)
             each = [*self._matching(filters, condition, values), *pairs]
             if not each:
                 return Decided(None, [])
@@ -193,7 +184,7 @@ class Decisions(Part):
 
     # --- undoing -------------------------------------------------------------------------
 
-    def undo(self, run: int, *, dry_run: bool = False) -> Decided:
+    def undo(self, run: int) -> Decided:
         """Undo the decisions of a run: earlier decisions apply again, or suggestions reopen.
 
         If the run is an undo, the decisions that it undid apply again. Later decisions on the same
@@ -203,10 +194,10 @@ class Decisions(Part):
         `tagkin.catalogue.tag_edits.undo_edit` says.
         """
         if is_edit(self._db, run):
-            number, names = undo_edit(self._db, run, dry_run=dry_run)
+            number, names = undo_edit(self._db, run)
             return Decided(number, [], edited=names)
         if self._declares_only(self._first_of(run)):
-            return self._undo_declaration(run, dry_run)
+            return self._undo_declaration(run)
         is_undo = self._db.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
         if is_undo:
             of_run = "d.taken_back_by = ?"
@@ -235,8 +226,6 @@ class Decisions(Part):
         each = [DecidedTag(*row[4:]) for row in changed if row[2] is not None]
         finished = [row[4] for row in changed if row[2] is None]
         n_kept = sum(not row[3] for row in rows)
-        if dry_run:
-            return Decided(None, each, n_kept, finished)
         with (
             self._db.transaction(),
             self._db.run("undo", {"run": run}, undoes=run) as undo,
@@ -267,11 +256,9 @@ class Decisions(Part):
             (run,),
         )
 
-    def _undo_declaration(self, run: int, dry_run: bool) -> Decided:
+    def _undo_declaration(self, run: int) -> Decided:
         if Runs(self._db).get(run).undone_by is not None:
             raise InvalidInput(f"Run {run} was undone already.")
-        if dry_run:
-            return Decided(None, [])
         with self._db.run("undo", {"run": run}, undoes=run) as undo:
             return Decided(undo.id, [])
 

@@ -252,21 +252,12 @@ class Imported:
     """Decisions, including finished photographs; with finished tags, one run that can be undone."""
 
 
-def import_lines(database: Database, lines: Iterable[str], *, dry_run: bool) -> Imported:
+def import_lines(database: Database, lines: Iterable[str]) -> Imported:
     """Import all lines or none; see `Catalogue.import_lines`."""
     imported = Imported()
-    try:
-        with database.transaction():
-            _Import(database, imported).store(_parse(lines))
-            if dry_run:
-                raise _DryRun
-    except _DryRun:
-        pass
+    with database.transaction():
+        _Import(database, imported).store(_parse(lines))
     return imported
-
-
-class _DryRun(Exception):
-    """Roll everything back."""
 
 
 def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, object]]]:

@@ -99,7 +99,7 @@ def is_edit(database: Database, run: int) -> bool:
     return database.value("SELECT 1 FROM tag_changes WHERE run = ?", (run,)) is not None
 
 
-def undo_edit(database: Database, number: int, *, dry_run: bool) -> tuple[int | None, list[str]]:
+def undo_edit(database: Database, number: int) -> tuple[int, list[str]]:
     """Undo an edit of tags; return the number of the undo and the names of the tags.
 
     Rows that changed since are not restored: later decisions stay with their tag, and the next scan
@@ -110,8 +110,6 @@ def undo_edit(database: Database, number: int, *, dry_run: bool) -> tuple[int | 
         raise InvalidInput(f"Run {number} was undone already.")
     changes = _read_changes(database, number)
     names = [str(c.before[0]) for c in changes if c.table == "tags" and c.before and c.after]
-    if dry_run:
-        return None, names
     with (
         database.transaction(),
         database.run("undo", {"run": number}, undoes=number) as undo,

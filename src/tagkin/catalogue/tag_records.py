@@ -22,6 +22,7 @@ __all__ = [
     "merge_tag",
     "replace_places",
     "resolve_spelling",
+    "restore_tag",
     "tag_number",
 ]
 
@@ -175,6 +176,11 @@ def hide_tag(database: Database, tag: int) -> None:
     database.execute("UPDATE tags SET hidden = 1 WHERE id = ?", (tag,))
     database.execute("DELETE FROM suggestions WHERE tag = ?", (tag,))
     database.execute("DELETE FROM doubts WHERE tag = ? AND kind = 'missing'", (tag,))
+
+
+def restore_tag(database: Database, tag: int) -> None:
+    """Learn and suggest a tag again."""
+    database.execute("UPDATE tags SET forgotten = 0, hidden = 0 WHERE id = ?", (tag,))
 
 
 def merge_tag(database: Database, tag: int, into: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from tagkin.catalogue.database import LISTED, Part, Row, as_list
 from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
@@ -18,12 +18,13 @@ from tagkin.catalogue.tag_records import (
     check_tag,
     forget_tag,
     hide_tag,
-    let_scan_read,
     merge_tag,
+    restore_tag,
     tag_number,
 )
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
+from tagkin.wording import quote_tags
 
 __all__ = ["TagCounts", "Tags", "TagsChanged"]
 
@@ -76,7 +77,7 @@ class TagsChanged:
     """Photographs whose files have them; the files stay unchanged."""
     n_decisions: int
     n_suggestions: int
-    run: int | None = None
+    run: int
 
 
 class Tags(Part):
@@ -186,35 +187,31 @@ class Tags(Part):
 
     # --- changes -------------------------------------------------------------------------
 
-    def change(
-        self, what: str, names: Sequence[str], into: str | None = None, *, dry_run: bool = False
-    ) -> TagsChanged:
-        """Rename a tag, merge tags into another tag, forget tags, or hide tags.
+    def change(self, what: str, names: Sequence[str], into: str | None = None) -> TagsChanged:
+        """Rename a tag, merge tags into another, forget or hide tags, or restore such tags.
 
         Parameters
         ----------
-        what : "rename", "merge", "forget" or "hide"
+        what : "rename", "merge", "forget", "hide" or "restore"
         names : sequence of str
             The tags; one for "rename".
         into : str, optional
             Their new tag. For "rename" it must be new.
-        dry_run : bool, default False
-            Change nothing; return what would change.
         """
         numbers = list(dict.fromkeys(self.find(names)))
         if into is not None:
             into = check_tag(into)
             numbers = self._check_change(what, numbers, into)
+        lost = f"SELECT 1 FROM tags WHERE id {LISTED} AND (hidden OR forgotten)"
+        if what == "restore" and self._db.row(lost, (as_list(numbers),)) is None:
+            raise InvalidInput(f"{quote_tags(names)}: neither hidden nor forgotten.")
         rows = self._db.rows(
             "SELECT name, n_found, n_accepted + n_rejected, n_suggested FROM tags "
             f"WHERE id {LISTED}",
             (as_list(numbers),),
         )
         names, *counts = zip(*rows, strict=True)
-        plan = TagsChanged(list(names), into, *map(sum, counts))
-        if dry_run:
-            return plan
-        parameters = {"tags": plan.tags, "into": into}
+        parameters = {"tags": list(names), "into": into}
         with (
             self._db.transaction(),
             self._db.run(f"tags {what}", parameters) as run,
@@ -223,6 +220,8 @@ class Tags(Part):
             for number in numbers:
                 if what == "hide":
                     hide_tag(self._db, number)
+                elif what == "restore":
+                    restore_tag(self._db, number)
                 elif into is None:
                     forget_tag(self._db, number)
                 else:
@@ -235,8 +234,9 @@ class Tags(Part):
                         change = f"UPDATE tags SET hidden = {hidden} WHERE id = ?"
                         self._db.execute(change, (number, new))
                     merge_tag(self._db, number, new)
-            run.outcome |= {"found": plan.n_found, "decisions": plan.n_decisions}
-        return replace(plan, run=run.id)
+            n_found, n_decisions, n_suggestions = map(sum, counts)
+            run.outcome |= {"found": n_found, "decisions": n_decisions}
+        return TagsChanged(list(names), into, n_found, n_decisions, n_suggestions, run.id)
 
     def _check_change(self, what: str, numbers: Sequence[int], into: str) -> list[int]:
         """Return the tags to change, without the new one; the name of a renamed tag must be new."""
@@ -247,36 +247,6 @@ class Tags(Part):
         if not others:
             raise InvalidInput(f"{into!r} is already the tag's name.")
         return others
-
-    def restore(self, name: str, *, dry_run: bool = False) -> TagsChanged:
-        """Undo that a tag was hidden, forgotten, renamed or merged into another tag.
-
-        The next scan finds the files of a merged tag under its old name again. Its decisions stay
-        with the other tag.
-        """
-        row = self._db.row(
-            "SELECT id, same_as, forgotten OR hidden, n_found, n_accepted + n_rejected FROM tags "
-            "WHERE name = ?",
-            (name,),
-        )
-        if row is None or not (row[1] or row[2]):
-            self.find([name])
-            raise InvalidInput(f"{name!r} was neither hidden, forgotten, renamed nor merged.")
-        number, same_as, _, n_found, n_decisions = row
-        plan = TagsChanged([name], name, n_found, n_decisions, 0)
-        if dry_run:
-            return plan
-        with (
-            self._db.transaction(),
-            self._db.run("tags restore", {"tags": [name]}) as run,
-            record_edit(self._db, run.id, [number]),
-        ):
-            self._db.execute(
-                "UPDATE tags SET same_as = NULL, forgotten = 0, hidden = 0 WHERE id = ?", (number,)
-            )
-            if same_as is not None:
-                let_scan_read(self._db, "SELECT photograph FROM found WHERE tag = ?", same_as)
-        return replace(plan, run=run.id)
 
 
 def _as_counts(row: Row) -> TagCounts:

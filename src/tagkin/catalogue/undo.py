@@ -67,11 +67,9 @@ class UndoResult:
         return [file for file in self.files if file.how in ("untagged", "kept", "gone")]
 
 
-def undo_run(
-    database: Database, source: Source, number: int | None, *, dry_run: bool, step: Progress
-) -> UndoResult:
+def undo_run(database: Database, source: Source, number: int | None, step: Progress) -> UndoResult:
     """Undo a run; see `Catalogue.undo`."""
-    if not dry_run:
+    if not database.is_copy:
         source.finish_writes()
     runs = Runs(database)
     run = runs.last_undoable() if number is None else runs.get(number)
@@ -80,7 +78,7 @@ def undo_run(
             "Nothing to undo: no run has decisions, edits of tags or writes that still apply."
         )
     writes = [w for w in Writes(database).of_run(run.id) if w.state in ("done", "planned")]
-    if writes and dry_run:
+    if writes and database.is_copy:
         files = [
             FileUndone(
                 write.file,
@@ -94,7 +92,7 @@ def undo_run(
         return _undo_writes(database, source, run, writes[::-1], step)
     if run.what == "write":
         raise InvalidInput(f"All writes of run {run.id} were undone already.")
-    undone = Decisions(database).undo(run.id, dry_run=dry_run)
+    undone = Decisions(database).undo(run.id)
     return UndoResult(
         run,
         undone.run,

@@ -276,10 +276,7 @@ def change_tag(request: Request, tag: Number, body: TagChange) -> Json:
     review = review_of(request)
 
     def change(catalogue: Catalogue) -> TagsChanged:
-        name = catalogue.tags.count(tag).name
-        if body.what == "restore":
-            return catalogue.tags.restore(name)
-        return catalogue.tags.change(body.what, [name], body.into)
+        return catalogue.tags.change(body.what, [catalogue.tags.count(tag).name], body.into)
 
     changed = review.change(change, body.step)
     with review.readers.connection() as catalogue:

@@ -108,7 +108,9 @@ def _decide(
     """Accept or reject the chosen photographs' suggestions, and report it."""
     from tagkin.catalogue import ACCEPTED, REJECTED
 
-    with open_for_command(path, verb, write=not dry_run, near=first_existing(photos)) as catalogue:
+    with open_for_command(
+        path, verb, write=True, near=first_existing(photos), dry_run=dry_run
+    ) as catalogue:
         selected = add_photographs(filters, catalogue, photos)
         if selected.is_everything:
             option, everything = {"accept": ("--at-least", 0), "reject": ("--below", 1)}[verb]
@@ -117,10 +119,11 @@ def _decide(
                 f"or {option}. To {verb} all of them: {option} {everything}"
             )
         verdict = ACCEPTED if verb == "accept" else REJECTED
-        decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)
+        decided = catalogue.decisions.decide(verdict, selected)
         if as_json:
             rows = decision_rows(catalogue, decided)
-            send_json({"run": decided.run, "dry_run": dry_run, "decisions": rows})
+            run = None if dry_run else decided.run
+            send_json({"run": run, "dry_run": dry_run, "decisions": rows})
             return
         if dry_run and decided.each:
             _show(catalogue, decided)

@@ -160,24 +160,21 @@ def forget(
 
 @command("tags restore")
 def restore(
-    tag: Tag,
+    tags: Tags,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Bring back a hidden, forgotten, renamed or merged tag.
+    """Restore hidden or forgotten tags.
 
-    TAG is a tag of its own again, and is suggested again by the next tagkin suggest. Its decisions
-    stay with the tag that it was renamed to or merged into; the next scan separates tags in files.
-    tagkin undo --run reverts one edit exactly.
+    The next training learns TAGS, and the next tagkin suggest suggests them again. tagkin undo
+    --run reverts any edit of tags, such as a merge.
 
     Examples
     --------
     tagkin tags restore blurred
     """
-    with open_for_command(catalogue, "tags restore", write=not dry_run) as opened:
-        changed = opened.tags.restore(tag, dry_run=dry_run)
-    _report(changed, "restored", dry_run, as_json)
+    _change("restore", tags, None, dry_run, as_json, catalogue)
 
 
 @command("tags duplicates")
@@ -226,20 +223,21 @@ def _change(
     as_json: bool,
     catalogue: options.Catalogue,
 ) -> None:
-    with open_for_command(catalogue, f"tags {what}", write=not dry_run) as opened:
-        changed = opened.tags.change(what, tags, into, dry_run=dry_run)
+    with open_for_command(catalogue, f"tags {what}", write=True, dry_run=dry_run) as opened:
+        changed = opened.tags.change(what, tags, into)
     past = {
         "rename": "renamed to",
         "merge": "merged into",
         "hide": "hidden",
         "forget": "forgotten",
+        "restore": "restored",
     }
     _report(changed, past[what], dry_run, as_json)
 
 
 def _report(changed: TagsChanged, past: str, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        send_json(vars(changed) | {"dry_run": dry_run})
+        send_json(vars(changed) | {"dry_run": dry_run, "run": None if dry_run else changed.run})
         return
     verb = "would be" if dry_run else "is" if len(changed.tags) == 1 else "are"
     into = f" {quote_tags([changed.into])}" if changed.into else ""

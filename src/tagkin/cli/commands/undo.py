@@ -53,9 +53,9 @@ def undo(
     tagkin undo --dry-run
     tagkin undo --run 5 --json
     """
-    with open_for_command(catalogue, "undo", write=not dry_run, near=folder) as opened:
+    with open_for_command(catalogue, "undo", write=True, near=folder, dry_run=dry_run) as opened:
         with progress_bar() as step:
-            result = opened.undo(number, dry_run=dry_run, progress=step)
+            result = opened.undo(number, progress=step)
         if as_json:
             send_json(_document(opened, result, dry_run))
         else:
@@ -72,7 +72,7 @@ def undo(
 
 def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[str, object]:
     return {
-        "run": result.run,
+        "run": None if dry_run else result.run,
         "undoes": result.undoes.id,
         "what": result.undoes.what,
         "dry_run": dry_run,
