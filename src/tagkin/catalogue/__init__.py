@@ -41,9 +41,8 @@ The modules, in the order in which a collection needs them:
 | `page_decisions` | a step on the review page |
 | `completeness` | finished photographs and tags, incomplete folders |
 | `decision_records` | decisions in the database, and conditions on them |
-| `tags` | counts of tags; renaming, merging, hiding, forgetting |
+| `tags` | counts and likely duplicates of tags; renaming, merging, hiding, forgetting |
 | `tag_edits` | undo of these edits |
-| `duplicate_tags` | likely duplicates among tags |
 | `status` | the collection in a few numbers |
 | `explanation` | where each tag of a photograph comes from |
 | **write and undo** | |
@@ -62,7 +61,6 @@ from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan
 from tagkin.catalogue.collection_model import Needs
 from tagkin.catalogue.decision_records import ACCEPTED, REJECTED
 from tagkin.catalogue.decisions import Decided
-from tagkin.catalogue.duplicate_tags import Duplicates
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_catalogues import is_catalogued
@@ -73,7 +71,7 @@ from tagkin.catalogue.scanner import Scan
 from tagkin.catalogue.status import Status
 from tagkin.catalogue.suggest_run import SuggestOptions, SuggestRun
 from tagkin.catalogue.suggestions import OpenSuggestion, StoredKin
-from tagkin.catalogue.tags import TagCounts, TagsChanged
+from tagkin.catalogue.tags import Duplicates, TagCounts, TagsChanged
 from tagkin.catalogue.undo import UndoResult
 from tagkin.catalogue.write_run import WriteRun
 

@@ -8,11 +8,12 @@ learned, but never suggested.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from tagkin.catalogue.database import LISTED, Part, Row, as_list
-from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
 from tagkin.catalogue.tag_edits import record_edit
 from tagkin.catalogue.tag_records import (
     check_tag,
@@ -23,15 +24,27 @@ from tagkin.catalogue.tag_records import (
     tag_number,
 )
 from tagkin.errors import InvalidInput, NotFound
-from tagkin.labels import normalize_tag
+from tagkin.labels import normalize_tag, plural_pairs
 from tagkin.wording import quote_tags
 
-__all__ = ["TagCounts", "Tags", "TagsChanged"]
+__all__ = [
+    "Duplicates",
+    "TagCounts",
+    "Tags",
+    "TagsChanged",
+    "find_duplicates",
+    "find_same_meaning",
+]
 
 _COUNTS = (
     "id, name, n_found, n_accepted, n_rejected, n_suggested, expected, quality, forgotten, "
     "hidden FROM tags"
 )
+
+# Among 378 common tags, six pairs have a cosine of .76 or more: flower and blossom, turtle and
+# tortoise, couch and sofa, ocean and sea, crocodile and alligator, car and vehicle.
+_SURE = 0.76  # cosine of two names that mean the same, whatever the photographs
+_TOGETHER = 0.5  # share of the photographs with one tag that have both, for other names
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,17 @@ class TagsChanged:
     run: int
 
 
+@dataclass(frozen=True)
+class Duplicates:
+    """Tags that are likely the same."""
+
+    keep: str
+    """The tag on most photographs."""
+    others: Sequence[str]
+    why: str
+    """The difference: spelling or plural; or the same meaning."""
+
+
 class Tags(Part):
     """The tags of a catalogue: ``catalogue.tags``."""
 
@@ -107,10 +131,8 @@ class Tags(Part):
 
     def duplicates(self, *, forgotten: bool = False) -> list[Duplicates]:
         """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`."""
-        counts = {
-            tag.name: tag.n_found + tag.n_accepted for tag in self.list_all(forgotten=forgotten)
-        }
-        return find_duplicates(counts)
+        tags = self.list_all(forgotten=forgotten)
+        return find_duplicates({tag.name: tag.n_found + tag.n_accepted for tag in tags})
 
     def same_meaning(self) -> list[Duplicates]:
         """Find pairs of tags that mean the same, such as car and automobile, or Hund and dog."""
@@ -252,3 +274,57 @@ class Tags(Part):
 def _as_counts(row: Row) -> TagCounts:
     values = (*row[:-2], bool(row[-2]), bool(row[-1]))
     return TagCounts(*values)
+
+
+# --- likely duplicates -------------------------------------------------------------------
+
+
+def find_duplicates(counts: Mapping[str, int]) -> list[Duplicates]:
+    """Find tags that differ in case, spaces or hyphens, or as singular and plural.
+
+    `counts` are the photographs of each tag.
+    """
+    by_form: dict[str, list[str]] = defaultdict(list)
+    for name in counts:
+        by_form[_form(name)].append(name)
+    groups = [("spelling", names) for names in by_form.values() if len(names) > 1]
+    groups += [("plural", [*by_form[a], *by_form[b]]) for a, b in plural_pairs(by_form)]
+    return _choose_kept(groups, counts)
+
+
+def find_same_meaning(
+    counts: Mapping[str, int], count_both: Callable[[str, str], int]
+) -> list[Duplicates]:
+    """Find pairs of tags that mean the same, such as car and automobile, or Hund and dog.
+
+    Names that are only likely to mean the same count if half of the photographs with one of the
+    tags have both. `count_both` returns the number of photographs with both.
+    """
+    from tagkin.tag_meanings import find_same_meaning  # reads the encoder
+
+    pairs = []
+    for first, second, cosine in find_same_meaning(list(counts)):
+        is_same = cosine >= _SURE
+        if not is_same:
+            n_both = count_both(first, second)
+            is_same = n_both >= _TOGETHER * max(counts[first] + counts[second] - n_both, 1)
+        if is_same:
+            pairs.append(("meaning", [first, second]))
+    return _choose_kept(pairs, counts)
+
+
+def _choose_kept(
+    groups: Iterable[tuple[str, list[str]]], counts: Mapping[str, int]
+) -> list[Duplicates]:
+    """Keep the most frequent tag of each group, which comes with its difference."""
+    duplicates = []
+    for why, names in groups:
+        keep, *others = sorted(names, key=lambda name: (-counts[name], name))
+        duplicates.append(Duplicates(keep, others, why))
+    return sorted(duplicates, key=lambda group: (-counts[group.keep], group.keep))
+
+
+def _form(name: str) -> str:
+    """Return the tag without case, spaces, hyphens and dots."""
+    key = normalize_tag(name)
+    return re.sub(r"[\s_.'’\-]+", "", key) or key

@@ -8,7 +8,7 @@ from tagkin.tag_meanings.prior import (
     measure_fit,
     score_words,
 )
-from tagkin.tag_meanings.same_meaning import find_same_meaning, name_cosines
+from tagkin.tag_meanings.same_meaning import find_same_meaning
 from tagkin.tag_meanings.word_map import CaptionEncoder
 
 __all__ = [
@@ -19,6 +19,5 @@ __all__ = [
     "common_tags",
     "find_same_meaning",
     "measure_fit",
-    "name_cosines",
     "score_words",
 ]

@@ -11,7 +11,7 @@ from tagkin.arrays import row_blocks
 from tagkin.tag_meanings.prior import NamePrior, split_levels
 from tagkin.tag_meanings.word_map import CaptionEncoder
 
-__all__ = ["SameMeaning", "find_same_meaning", "name_cosines"]
+__all__ = ["SameMeaning", "find_same_meaning"]
 
 # Cosines in the map. Of 25 pairs of synonyms and translations, 17 have .74 or more and all .64 or
 # more; of 33 other pairs (cat and dog, bike and motorcycle, Canon and Nikon), 30 have .63 or less.
@@ -55,13 +55,6 @@ def find_same_meaning(tags: Sequence[str]) -> list[SameMeaning]:
         for (first, second), cosine in pairs.items()
         if cosine >= min(best[first], best[second])  # the nearest of one of the two
     ]
-
-
-def name_cosines(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-    """Return the cosines (n,) of the names of n pairs of tags in the map."""
-    prior = NamePrior(CaptionEncoder())
-    first, second = (prior.meanings([pair[k] for pair in pairs]).vectors for k in (0, 1))
-    return (first * second).sum(axis=1)
 
 
 def _may_be_same(first: str, second: str, cosine: float) -> bool:

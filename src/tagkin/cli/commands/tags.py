@@ -184,10 +184,9 @@ def duplicates(
 ) -> None:
     """Find likely duplicates such as dog and Dog, car and automobile.
 
-    Duplicates differ in spelling, as singular and plural, or in a letter if one of them is rare.
-    Tags that mean the same follow: synonyms such as car and automobile, and translations such as
-    Hund and dog. Nothing is merged: each line is a command that would merge the tags. --json writes
-    a line for each group.
+    Duplicates differ in spelling, or as singular and plural. Tags that mean the same follow:
+    synonyms such as car and automobile, and translations such as Hund and dog. Nothing is merged:
+    each line is a command that would merge the tags. --json writes a line for each group.
 
     Examples
     --------
