@@ -199,7 +199,6 @@ def test_a_finished_tag_is_a_no_wherever_nobody_said_anything(catalogue, folder,
         "2024/c.jpg",
     }
     assert not any("sea" in tags for tags in open_suggestions(catalogue).values())
-    assert catalogue.status().finished_tags == ["sea"]
     # a photograph that comes later is unknown again
     folder.put("later.jpg", "later")
     rescan()
@@ -209,7 +208,6 @@ def test_a_finished_tag_is_a_no_wherever_nobody_said_anything(catalogue, folder,
     assert "sea" not in known(catalogue)["later.jpg"][2]
     check_invariants(catalogue)
     catalogue.undo(done.run)
-    assert catalogue.status().finished_tags == []
     assert not any("sea" in no for _, _, no in known(catalogue).values())
 
 
@@ -234,7 +232,6 @@ def test_finish_a_tag_in_a_folder(catalogue):
     done = catalogue.completeness.finish(Filters(tags=["Sea"], folder="2024"))
     assert {decision.path for decision in done.each} == {"2024/c.jpg", D}
     assert open_suggestions(catalogue)["b.jpg"] == OFFERED["b.jpg"]
-    assert catalogue.status().finished_tags == []  # not on all photographs
     assert catalogue.completeness.finish(Filters(tags=["sea"], folder="2024")).run is None
     with pytest.raises(NotFound, match="no tag 'sean'"):
         catalogue.completeness.finish(Filters(tags=["sean"]))
@@ -306,7 +303,6 @@ def test_export_and_import(catalogue, folder, tmp_path):
             assert known(other) == known(catalogue)
             mine, theirs = catalogue.status(), other.status()
             assert mine.n_finished == theirs.n_finished == 1
-            assert mine.finished_tags == theirs.finished_tags == ["sea"]
             assert mine.incomplete_folders == theirs.incomplete_folders == ["2024"]
             check_invariants(other)
         assert D not in open_suggestions(other)

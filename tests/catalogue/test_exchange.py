@@ -89,25 +89,6 @@ def test_a_forgotten_tag_stays_forgotten_after_tags_were_merged_into_it(
         assert [tag.name for tag in other.tags.list_all(forgotten=True)] == ["beach"]
 
 
-def test_an_imported_finished_tag_is_undone_on_its_own(catalogue, folder, tmp_path):
-    """Its rejections are the import's, so its run has no decisions."""
-    offer(catalogue)
-    catalogue.completeness.finish_tag(catalogue.tags.numbers_of(["dog"])["dog"])
-    exported = lines(catalogue)
-    with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
-        other.scan()
-        offer(other)
-        other.import_lines(exported)
-        assert other.completeness.finished_tags() == ["dog"]
-        runs = [run.id for run in other.runs.history()]
-        undoable = sorted(other.runs.list_undoable(runs), reverse=True)
-        assert [other.undo().undoes.id for _ in undoable] == undoable
-        assert (decisions(other), other.completeness.finished_tags()) == ({}, [])
-        other.decisions.redo_last()
-        assert other.completeness.finished_tags() == ["dog"]
-        check_invariants(other)
-
-
 def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):
     """What a filter or the rest of a page accepted, nobody looked at one by one."""
     offer(catalogue)

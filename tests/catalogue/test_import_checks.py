@@ -13,14 +13,7 @@ from tests.catalogue.suggested import decisions
 NOW = "2026-01-02T03:04:05.000006+00:00"
 DIGEST = hashlib.sha256(b"x").hexdigest()
 FIRST = {"kind": "tagkin", "format": "tagkin-decisions", "version": 1}
-TAG = {
-    "kind": "tag",
-    "tag": "sea",
-    "same_as": None,
-    "forgotten": True,
-    "hidden": False,
-    "finished": False,
-}
+TAG = {"kind": "tag", "tag": "sea", "same_as": None, "forgotten": True, "hidden": False}
 FOLDER = {"kind": "incomplete", "folder": "2024"}
 DECISION = {
     "kind": "decision",
@@ -30,9 +23,6 @@ DECISION = {
     "verdict": 1,
     "made_at": NOW,
     "confidence": 0.5,
-    "kin": [[DIGEST, 0.5]],
-    "name_share": 0.5,
-    "readout_share": 0.5,
     "note": None,
 }
 
@@ -69,19 +59,6 @@ def test_decisions_before_the_merge_of_their_tag_go_to_the_new_tag(catalogue):
     assert [verdict for (_, tag), verdict in decisions(catalogue).items() if tag == "hound"] == [1]
 
 
-@pytest.mark.parametrize("others", [[], [DECISION]])
-def test_imported_finished_tags_are_undone_with_their_import(catalogue, others):
-    catalogue.import_lines(lines(TAG | {"forgotten": False, "finished": True}, *others))
-    (run,) = catalogue.runs.history(1)
-    assert (run.what, catalogue.completeness.finished_tags()) == ("import", ["sea"])
-    assert catalogue.runs.list_undoable([run.id]) == {run.id}
-    undone = catalogue.decisions.undo(run.id)
-    assert catalogue.completeness.finished_tags() == []
-    assert catalogue.runs.list_undoable([run.id]) == set()
-    catalogue.decisions.undo(undone.run)
-    assert catalogue.completeness.finished_tags() == ["sea"]
-
-
 def test_a_tag_with_a_nul_is_not_taken_for_another_tag(catalogue):
     """SQLite's functions read a text up to its first NUL."""
     catalogue.import_lines(lines(TAG | {"tag": "dog\0house"}))
@@ -100,15 +77,12 @@ BAD: list[tuple[dict[str, Any], str, list[Any]]] = [
     (TAG, "tag", ["", " ", None, 5, "x" * 1_000_000, "a\ud800"]),
     (TAG, "same_as", ["", "y" * 1_000_000]),
     (TAG, "forgotten", [1, None, "yes"]),
-    (TAG, "finished", [1, None]),
     (FOLDER, "folder", ["../a", "/etc", "a\0", "b//a", "./a", None]),
     (DECISION, "content", [None, "", "ab", DIGEST.upper(), DIGEST + "00"]),
     (DECISION, "tag", ["x" * 1_000_000, "a\ud800"]),
     (DECISION, "verdict", [0, True, 1.0, "1"]),
     (DECISION, "made_at", ["now"]),
     (DECISION, "confidence", [2, -1, 1e999, "1"]),
-    (DECISION, "kin", [None, {}, [[]], [[DIGEST]], [[DIGEST, 2]], ["ab"]]),
-    (DECISION, "name_share", ["a lot"]),
     (DECISION, "note", ["n" * 20_000, 5]),
 ]
 

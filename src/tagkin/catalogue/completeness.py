@@ -28,7 +28,6 @@ from tagkin.catalogue.decision_records import (
 from tagkin.catalogue.decisions import Decided, DecidedTag
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
-from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.tag_records import SPELLED_IN_FILES
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
@@ -148,15 +147,6 @@ class Completeness(Part):
             f"AND {HAS_FILE.format('d.content')}"
         )
         return n
-
-    def finished_tags(self) -> list[str]:
-        """Return the tags that a person finished on all photographs at that time."""
-        names: dict[str, None] = {}
-        runs = Runs(self._db)
-        for run in (*runs.list_standing("finish"), *runs.list_standing("import")):
-            if list(run.parameters) == ["tags"] and isinstance(run.parameters["tags"], list):
-                names |= dict.fromkeys(map(str, run.parameters["tags"]))
-        return list(names)
 
     def run_that_finished(self, content: int) -> tuple[int, str, int] | None:
         """Return the run that finished a photograph, when, and how many photographs it finished.

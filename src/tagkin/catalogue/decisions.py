@@ -196,7 +196,7 @@ class Decisions(Part):
         if is_edit(self._db, run):
             number, names = undo_edit(self._db, run)
             return Decided(number, [], edited=names)
-        if self._declares_only(self._first_of(run)):
+        if Runs(self._db).get(self._first_of(run)).what == "incomplete":
             return self._undo_declaration(run)
         is_undo = self._db.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
         if is_undo:
@@ -246,15 +246,6 @@ class Decisions(Part):
         while (undone := self._db.value(query, (run,))) is not None:
             run = undone
         return run
-
-    def _declares_only(self, run: int) -> bool:
-        """Whether a run declared a folder incomplete, or imported finished tags alone."""
-        return self._db.value(
-            f"SELECT (r.what = 'incomplete' OR {DECIDING}) "
-            "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.run = r.id) "
-            "FROM runs r WHERE r.id = ?",
-            (run,),
-        )
 
     def _undo_declaration(self, run: int) -> Decided:
         if Runs(self._db).get(run).undone_by is not None:

@@ -14,11 +14,10 @@ import datetime
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import NamedTuple, TypeGuard, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.completeness import Completeness, store_incomplete
+from tagkin.catalogue.completeness import store_incomplete
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REJECTED, Origin, decide_suggestions, store_decision
 from tagkin.catalogue.photographs import add_content, incomplete_folders
@@ -30,16 +29,11 @@ from tagkin.errors import InvalidInput
 
 __all__ = ["Imported", "export_lines", "import_lines"]
 
-T = TypeVar("T")
-Check = Callable[[object], T]
-"""Converts a value, or raises a ValueError that completes "`field` must be ..."."""
-
 _LONGEST_TAG = 2000  # characters
 _LONGEST_TEXT = 10_000  # characters
-_MOST_KIN = 100_000
 _HEX = re.compile("[0-9a-f]{64}")
 
-_FORMAT, _VERSION = "tagkin-decisions", 1
+_FIRST = {"kind": "tagkin", "format": "tagkin-decisions", "version": 1}
 
 
 # --- export ------------------------------------------------------------------------------
@@ -47,42 +41,38 @@ _FORMAT, _VERSION = "tagkin-decisions", 1
 
 def export_lines(database: Database) -> Iterator[dict[str, object]]:
     """Yield the decisions that apply and the edits of tags, as objects for JSON lines."""
-    yield {"kind": "tagkin", "format": _FORMAT, "version": _VERSION}
-    finished = set(Completeness(database).finished_tags())
+    yield dict(_FIRST)
     # merged tags first, because a merge into a forgotten tag ends that
     for name, same_as, forgotten, hidden in database.rows(
         "SELECT t.name, o.name, t.forgotten, t.hidden FROM tags t "
-        "LEFT JOIN tags o ON o.id = t.same_as ORDER BY t.same_as IS NULL, t.id"
+        "LEFT JOIN tags o ON o.id = t.same_as WHERE o.id OR t.forgotten OR t.hidden "
+        "ORDER BY t.same_as IS NULL, t.id"
     ):
         states = {"forgotten": bool(forgotten), "hidden": bool(hidden)}
-        states |= {"finished": name in finished}
-        if same_as is not None or any(states.values()):
-            yield {"kind": "tag", "tag": name, "same_as": same_as} | states
+        yield {"kind": "tag", "tag": name, "same_as": same_as} | states
     for folder in incomplete_folders(database):
         yield {"kind": "incomplete", "folder": folder}
-    digests = {c: d.hex() for c, d in database.rows("SELECT id, digest FROM contents")}
     names = ("content", "path", "tag", "verdict", "made_at", "confidence", "note")
-    for *values, packed in database.rows(
-        "SELECT d.content, (SELECT min(path) FROM photographs WHERE content = d.content), t.name, "
-        "d.verdict, d.made_at, d.confidence, d.note, d.evidence "
-        "FROM decisions d LEFT JOIN tags t ON t.id = d.tag WHERE d.holds ORDER BY d.id"
+    for digest, *values in database.rows(
+        "SELECT c.digest, (SELECT min(path) FROM photographs WHERE content = c.id), t.name, "
+        "d.verdict, d.made_at, d.confidence, d.note FROM decisions d "
+        "JOIN contents c ON c.id = d.content LEFT JOIN tags t ON t.id = d.tag "
+        "WHERE d.holds ORDER BY d.id"
     ):
-        decision = dict(zip(names, values, strict=True))
-        decision["content"] = digests[decision["content"]]
-        evidence = unpack_evidence(packed)
-        decision["kin"] = [[digests[c], share] for c, share in evidence.kin if c in digests]
-        decision |= {"name_share": evidence.name_share, "readout_share": evidence.readout_share}
-        yield {"kind": "decision"} | decision
+        yield {"kind": "decision"} | dict(zip(names, (digest.hex(), *values), strict=True))
 
 
 # --- fields ------------------------------------------------------------------------------
 
+Check = Callable[[Any], object]
+"""Converts a value, or raises a ValueError that completes "`field` must be ..."."""
 
-def _optional(check: Check[T]) -> Check[T | None]:
+
+def _optional(check: Check) -> Check:
     return lambda value: None if value is None else check(value)
 
 
-def _is_text(value: object, longest: int, errors: str = "strict") -> TypeGuard[str]:
+def _is_text(value: object, longest: int, errors: str = "strict") -> bool:
     if not isinstance(value, str) or len(value) > longest:
         return False
     try:
@@ -92,59 +82,50 @@ def _is_text(value: object, longest: int, errors: str = "strict") -> TypeGuard[s
     return True
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     if not _is_text(value, _LONGEST_TEXT):
         raise ValueError(f"text of at most {_LONGEST_TEXT:,} characters")
-    return value
+    return str(value)
 
 
-def _tag(value: object) -> str:
+def _tag(value: Any) -> str:
     if not _is_text(value, _LONGEST_TAG) or not tidy(value):
         raise ValueError(f"a tag of at most {_LONGEST_TAG:,} characters")
-    return value.replace("\0", "")  # as `tag_number` stores it
+    return str(value).replace("\0", "")  # as `tag_number` stores it
 
 
-def _folder(value: object) -> str:
+def _folder(value: Any) -> str:
     """Check a folder from the root, which need not be UTF-8."""
     if not _is_text(value, _LONGEST_TEXT, "surrogateescape") or (value and not is_inside(value)):
         raise ValueError("a folder inside the collection")
-    return value
+    return str(value)
 
 
-def _flag(value: object) -> bool:
+def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value
 
 
-def _verdict(value: object) -> int:
+def _verdict(value: Any) -> int:
     if type(value) is not int or value not in (1, -1):
         raise ValueError("1 or -1")
     return value
 
 
-def _share(value: object) -> float:
+def _confidence(value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
         raise ValueError("a number from 0 to 1")
     return float(value)
 
 
-def _digest(value: object) -> bytes:
+def _digest(value: Any) -> bytes:
     if not isinstance(value, str) or not _HEX.fullmatch(value):
         raise ValueError("a SHA-256 in hexadecimal")
     return bytes.fromhex(value)
 
 
-def _kin(value: object) -> tuple[tuple[bytes, float], ...]:
-    try:
-        if isinstance(value, list) and len(value) <= _MOST_KIN:
-            return tuple((_digest(digest), _share(share)) for digest, share in value)
-    except (TypeError, ValueError):
-        pass
-    raise ValueError(f"a list of at most {_MOST_KIN:,} pairs of a SHA-256 and a share")
-
-
-def _moment(value: object) -> str:
+def _moment(value: Any) -> str:
     """Return a time as the catalogue stores it: later times sort after earlier times."""
     try:
         moment = datetime.datetime.fromisoformat(_text(value))
@@ -155,86 +136,35 @@ def _moment(value: object) -> str:
     raise ValueError("a date and time with a UTC offset (ISO 8601)")
 
 
-# --- lines -------------------------------------------------------------------------------
-
-
-def _checked(check: Check[T]) -> T:
-    """Declare a field of a line with its check."""
-    declared: T = field(metadata={"check": check})
-    return declared
-
-
-@dataclass(frozen=True)
-class TagLine:
-    """An edited or finished tag."""
-
-    tag: str = _checked(_tag)
-    same_as: str | None = _checked(_optional(_tag))
-    forgotten: bool = _checked(_flag)
-    hidden: bool = _checked(_flag)
-    finished: bool = _checked(_flag)
-
-
-@dataclass(frozen=True)
-class IncompleteLine:
-    """A folder whose tags in files are incomplete."""
-
-    folder: str = _checked(_folder)
-
-
-@dataclass(frozen=True)
-class DecisionLine:
-    """A decision on a tag of a photograph; without a tag, the photograph is finished."""
-
-    content: bytes = _checked(_digest)
-    tag: str | None = _checked(_optional(_tag))
-    verdict: int = _checked(_verdict)
-    made_at: str = _checked(_moment)
-    confidence: float | None = _checked(_optional(_share))
-    kin: tuple[tuple[bytes, float], ...] = _checked(_kin)
-    name_share: float | None = _checked(_optional(_share))
-    readout_share: float | None = _checked(_optional(_share))
-    note: str | None = _checked(_optional(_text))
-
-
-Line = TagLine | IncompleteLine | DecisionLine
-
-_LINES: dict[str, type[Line]] = {
-    "tag": TagLine,
-    "incomplete": IncompleteLine,
-    "decision": DecisionLine,
+_FIELDS: dict[str, dict[str, Check]] = {
+    "tag": {"tag": _tag, "same_as": _optional(_tag), "forgotten": _flag, "hidden": _flag},
+    "incomplete": {"folder": _folder},
+    "decision": {
+        "content": _digest,
+        "tag": _optional(_tag),
+        "verdict": _verdict,
+        "made_at": _moment,
+        "confidence": _optional(_confidence),
+        "note": _optional(_text),
+    },
 }
-"""The records of each kind of line. Other fields are ignored."""
+"""The fields of each kind of line, with their checks. Other fields and kinds are ignored."""
 
 
-def read_line(plain: Mapping[str, object]) -> Line | None:
-    """Return the record of a line, checked and converted, or None if its kind is unknown.
-
-    Raises
-    ------
-    InvalidInput
-        Names the field and what it must be.
-    """
-    if (kind := str(plain["kind"])) not in _LINES:
-        return None
-    values = {}
-    for column in fields(_LINES[kind]):
-        value = plain.get(column.name)
+def _check_fields(plain: Mapping[str, object]) -> dict[str, Any]:
+    """Return the fields of a line, checked and converted."""
+    values: dict[str, Any] = {}
+    for name, check in _FIELDS[str(plain["kind"])].items():
+        value = plain.get(name)
         try:
-            values[column.name] = column.metadata["check"](value)
+            values[name] = check(value)
         except ValueError as error:
-            raise InvalidInput(
-                f"`{column.name}` must be {error}; found {_show_value(value)}"
-            ) from None
-    line = _LINES[kind](**values)
-    if isinstance(line, DecisionLine) and line.tag is None and line.verdict != -1:
+            text = repr(value)
+            shown = text if len(text) <= 80 else f"{text[:80]}…"
+            raise InvalidInput(f"`{name}` must be {error}; found {shown}") from None
+    if values.get("verdict") == 1 and values["tag"] is None:
         raise InvalidInput("`verdict` must be -1 if `tag` is null: the photograph is finished")
-    return line
-
-
-def _show_value(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}…"
+    return values
 
 
 # --- import ------------------------------------------------------------------------------
@@ -249,14 +179,48 @@ class Imported:
     folders: int = 0
     """Folders that are incomplete now."""
     decisions: int = 0
-    """Decisions, including finished photographs; with finished tags, one run that can be undone."""
+    """Decisions, including finished photographs; one run that can be undone."""
+
+
+class _Decision(NamedTuple):
+    """A decision to store, with the numbers of its content and its tag."""
+
+    content: int
+    tag: int | None
+    verdict: int
+    made_at: str
+    confidence: float | None
+    note: str | None
 
 
 def import_lines(database: Database, lines: Iterable[str]) -> Imported:
     """Import all lines or none; see `Catalogue.import_lines`."""
-    imported = Imported()
+    imported, folders, decided = Imported(), list[str](), list[dict[str, Any]]()
     with database.transaction():
-        _Import(database, imported).store(_parse(lines))
+        for number, plain in _parse(lines):
+            try:
+                fields = _check_fields(plain) if plain["kind"] in _FIELDS else {}
+                if plain["kind"] == "tag":
+                    imported.tags += _edit_tag(database, **fields)
+            except InvalidInput as error:
+                reason = str(error).rstrip(".")
+                raise InvalidInput(
+                    f"Line {number} cannot be imported: {reason}. Nothing was imported."
+                ) from error
+            if plain["kind"] == "incomplete":
+                folders.append(fields["folder"])
+            elif plain["kind"] == "decision":
+                decided.append(fields)
+        new_folders = set(folders) - set(incomplete_folders(database))
+        for folder in sorted(new_folders):
+            store_incomplete(database, folder)
+        imported.folders = len(new_folders)
+        decisions = [new for fields in decided if (new := _find_new(database, **fields))]
+        imported.decisions = len(decisions)
+        if decisions:
+            with database.run("import") as run:
+                _store_decisions(database, run.id, decisions)
+                run.outcome["decisions"] = len(decisions)
     return imported
 
 
@@ -267,123 +231,67 @@ def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, object]]]:
             continue
         try:
             line = json.loads(text)
-            kind, version = line["kind"], line.get("version", 0)
-            is_newer = first and version > _VERSION
-            if not isinstance(kind, str):
-                raise TypeError(kind)
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            if not isinstance(line["kind"], str):
+                raise TypeError(line["kind"])
+        except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInput(f"Line {number} is not what `tagkin export` writes.") from error
-        if first and (kind, line.get("format")) != ("tagkin", _FORMAT):
-            raise InvalidInput("The file does not begin as `tagkin export` writes it.")
-        if is_newer:
-            raise InvalidInput("The file was written by a newer tagkin. Install that version.")
+        if first and any(line.get(name) != value for name, value in _FIRST.items()):
+            raise InvalidInput("The file does not begin as this version of `tagkin export` does.")
         first = False
         yield number, line
     if first:
         raise InvalidInput("The file is empty.")
 
 
-class _NewDecision(NamedTuple):
-    """A decision to store, with the numbers of its content and its tag."""
+def _edit_tag(
+    database: Database, tag: str, same_as: str | None, forgotten: bool, hidden: bool
+) -> int:
+    """Edit a tag as a person would, in runs that can be undone; return how many."""
+    tags, into, number = Tags(database), None, tag_number(database, tag)
+    now = tags.count(number)
+    changes = {
+        "forget": forgotten and not now.is_forgotten,
+        "hide": hidden and not now.is_hidden,
+    }
+    if same_as is not None:
+        new = tag_number(database, same_as)
+        into, changes = tags.count(new).name, {"merge": number != new}
+    for what in (what for what, is_new in changes.items() if is_new):
+        tags.change(what, [tag], into)
+    return sum(changes.values())
 
-    content: int
-    tag: int | None
-    line: DecisionLine
+
+def _find_new(
+    database: Database, content: bytes, tag: str | None, made_at: str, verdict: int, **fields: Any
+) -> _Decision | None:
+    """Return a decision to store, or None if the catalogue knows it or a later one applies."""
+    decision = _Decision(
+        add_content(database, content),
+        None if tag is None else tag_number(database, tag),
+        verdict,
+        made_at,
+        **fields,
+    )
+    is_known = database.row(
+        "SELECT 1 FROM decisions WHERE content = ?1 AND tag IS ?2 "
+        "AND (made_at = ?4 AND verdict = ?3 OR holds AND made_at >= ?4)",
+        decision[:4],
+    )
+    return None if is_known else decision
 
 
-class _Import:
-    def __init__(self, database: Database, imported: Imported):
-        self.database, self.imported = database, imported
-        self.decisions: list[DecisionLine] = []
-        self.finished: list[str] = []
-        self.folders: list[str] = []
-
-    def store(self, lines: Iterator[tuple[int, dict[str, object]]]) -> None:
-        for number, plain in lines:
-            try:
-                match read_line(plain):
-                    case TagLine() as line:
-                        self._edit_tag(line)
-                    case IncompleteLine(folder):
-                        self.folders.append(folder)
-                    case DecisionLine() as line:
-                        self.decisions.append(line)
-            except InvalidInput as error:
-                reason = str(error).rstrip(".")
-                raise InvalidInput(
-                    f"Line {number} cannot be imported: {reason}. Nothing was imported."
-                ) from error
-        self._declare_incomplete()
-        self._decide()
-
-    def _edit_tag(self, line: TagLine) -> None:
-        """Edit a tag as a person would, in a run that can be undone."""
-        tags, name, into = Tags(self.database), line.tag, None
-        number = tag_number(self.database, name)
-        now = tags.count(number)
-        changes = {
-            "forget": line.forgotten and not now.is_forgotten,
-            "hide": line.hidden and not now.is_hidden,
-        }
-        if line.same_as is not None:
-            new = tag_number(self.database, line.same_as)
-            into, changes = tags.count(new).name, {"merge": number != new}
-        for what in (what for what, is_new in changes.items() if is_new):
-            tags.change(what, [name], into)
-            self.imported.tags += 1
-        if line.finished:
-            self.finished.append(name)
-
-    def _declare_incomplete(self) -> None:
-        known = incomplete_folders(self.database)
-        new = [folder for folder in dict.fromkeys(self.folders) if folder not in known]
-        for folder in new:
-            store_incomplete(self.database, folder)
-        self.imported.folders = len(new)
-
-    def _decide(self) -> None:
-        """Store the decisions and the finished tags in one run.
-
-        Finished photographs come last and reject the rest. The rejections by which a tag was
-        finished are among the decisions.
-        """
-        decisions = [new for line in self.decisions if (new := self._new_decision(line))]
-        known = Completeness(self.database).finished_tags()
-        finished = [name for name in dict.fromkeys(self.finished) if name not in known]
-        if not decisions and not finished:
-            return
-        with self.database.run("import", {"tags": finished} if finished else None) as run:
-            for new in sorted(decisions, key=lambda new: (new.tag is None, new.line.made_at)):
-                content, tag, line = new
-                if tag is None:
-                    decide_suggestions(
-                        self.database, "s.content = ?", (content,), run.id, REJECTED, line.note
-                    )
-                shown = self._read_origin(line)
-                store_decision(
-                    self.database, run.id, (content, tag), line.verdict, line.note, shown
-                )
-                self.database.execute(
-                    # nobody knows whether files had the tag then, so nothing is removed from them
-                    "UPDATE decisions SET made_at = ?, was_in_files = 0 "
-                    "WHERE content = ? AND tag IS ? AND holds",
-                    (line.made_at, content, tag),
-                )
-            run.outcome["decisions"] = self.imported.decisions = len(decisions)
-
-    def _new_decision(self, line: DecisionLine) -> _NewDecision | None:
-        """Return a decision to store, or None if the catalogue knows it or a later one applies."""
-        tag = None if line.tag is None else tag_number(self.database, line.tag)
-        content = add_content(self.database, line.content)
-        is_known = self.database.row(
-            "SELECT 1 FROM decisions WHERE content = ?1 AND tag IS ?2 "
-            "AND (made_at = ?3 AND verdict = ?4 OR holds AND made_at >= ?3)",
-            (content, tag, line.made_at, line.verdict),
+def _store_decisions(database: Database, run: int, decisions: Iterable[_Decision]) -> None:
+    """Store decisions in the order of time; finished photographs come last and reject the rest."""
+    for new in sorted(decisions, key=lambda new: (new.tag is None, new.made_at)):
+        pair = new.content, new.tag
+        if new.tag is None:
+            matching, values = "s.content = ?", (new.content,)
+            decide_suggestions(database, matching, values, run, REJECTED, new.note)
+        shown = Origin(None, new.confidence, b"")
+        store_decision(database, run, pair, new.verdict, new.note, shown)
+        database.execute(
+            # nobody knows whether files had the tag then, so nothing is removed from them
+            "UPDATE decisions SET made_at = ?, was_in_files = 0 "
+            "WHERE content = ? AND tag IS ? AND holds",
+            (new.made_at, *pair),
         )
-        return None if is_known else _NewDecision(content, tag, line)
-
-    def _read_origin(self, line: DecisionLine) -> Origin:
-        """Return the suggestion that a decision answered where it was exported."""
-        kin = [(add_content(self.database, digest), share) for digest, share in line.kin]
-        evidence = pack_evidence(kin, line.name_share, line.readout_share)
-        return Origin(None, line.confidence, evidence)

@@ -61,8 +61,7 @@ def describe_run(run: PastRun, decided: DecisionCounts | None) -> str:
         case "finish":
             return f"finished {tags}: rejected on {count(n('decisions'), 'photograph')}"
         case "import":
-            imported = f"imported {count(n('decisions'), 'decision')}"
-            return f"{imported} and finished {tags}" if value else imported
+            return f"imported {count(n('decisions'), 'decision')}"
         case "incomplete":
             folder = run.parameters.get("folder") or "the whole collection"
             return f"declared incomplete: the tags in {folder}"

@@ -53,8 +53,6 @@ class Status:
     n_rejected: int
     n_finished: int
     """Finished photographs."""
-    finished_tags: list[str]
-    """Tags that a person finished on all photographs at that time."""
     incomplete_folders: list[str]
     """Folders, from the root, whose tags are declared incomplete; "" is the whole collection."""
     n_to_write: int
@@ -99,7 +97,6 @@ def read_status(database: Database) -> Status:
         n_accepted=database.value(_DECIDED, (1,)),
         n_rejected=database.value(_DECIDED, (-1,)),
         n_finished=Completeness(database).count_finished(),
-        finished_tags=Completeness(database).finished_tags(),
         incomplete_folders=incomplete_folders(database),
         n_to_write=Writes(database).count_pending(),
         to_confirm=list_to_confirm(database),

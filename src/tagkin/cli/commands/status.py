@@ -10,12 +10,10 @@ from tagkin.cli.catalogues import day, open_for_command
 from tagkin.cli.output import data, relative, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.tables import facts, photographs_fact, size
-from tagkin.wording import count, quote_tags
+from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Status
-
-_NAMED = 5  # tags
 
 
 @command("status")
@@ -73,11 +71,8 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
     ]
     if rejected:
         rows.insert(7, ("To remove", f"rejected tags {', '.join(rejected)}"))
-    if state.n_finished or state.finished_tags:
-        finished = count(state.n_finished, "photograph")
-        if tags := state.finished_tags:
-            finished += f", {count(len(tags), 'tag')}: {quote_tags(tags, _NAMED)}"
-        rows.insert(6, ("Finished", finished))
+    if state.n_finished:
+        rows.insert(6, ("Finished", count(state.n_finished, "photograph")))
     if state.incomplete_folders:
         folders = [folder or "the whole collection" for folder in state.incomplete_folders]
         rows.insert(3, ("Incomplete", f"tags in {', '.join(folders)}"))

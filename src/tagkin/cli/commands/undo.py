@@ -109,8 +109,6 @@ def _summarise(result: UndoResult, dry_run: bool) -> str:
     what = count(len(result.decisions), "decision")
     if result.undoes.what == "incomplete":
         what = "the tags count as complete again"
-    elif result.undoes.what == "import" and not (result.decisions or result.finished):
-        what = "its tags are no longer finished"
     elif result.edited:
         what = f"{quote_tags(result.edited)} as before"
     elif result.finished:
