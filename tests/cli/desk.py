@@ -134,7 +134,7 @@ def copy_desk(prepared: Path, desk: Path, *, links: bool = True) -> None:
 def put_catalogue(prepared: Path, data: Path, pictures: Path, place: Path) -> None:
     """Put the catalogue of the pictures into a data folder that will lie in a place."""
     _copy_catalogue(prepared / "catalogue.sqlite", data / "catalogue.sqlite", pictures)
-    known = {"collections": {str(pictures.resolve()): str(place / "catalogue.sqlite")}}
+    known = {str(pictures.resolve()): str(place / "catalogue.sqlite")}
     (data / "collections.json").write_text(json.dumps(known))
 
 

@@ -109,11 +109,6 @@ class Catalogue:
         """Where the photographs live."""
         return open_source(self.database)
 
-    @property
-    def others(self) -> list[Path]:
-        """Further catalogues of the folder, which are used only if ``--catalogue`` names them."""
-        return known_catalogues.other_catalogues(self.root)
-
     def absolute(self, path: str) -> str:
         """Return the absolute path of a file, from its path in the catalogue."""
         return self.database.absolute(path)

@@ -20,7 +20,6 @@ __all__ = [
     "is_catalogued",
     "known_catalogues",
     "new_path",
-    "other_catalogues",
     "remember",
 ]
 
@@ -41,19 +40,16 @@ def default_data_folder() -> Path:
 
 def known_catalogues() -> dict[Path, Path]:
     """Return the existing catalogue of each scanned folder."""
-    return _read_known()[0]
+    try:
+        memory = json.loads(_memory_file().read_bytes().decode("utf-8"))
+        known = {Path(root): Path(path) for root, path in memory.items()}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}  # no memory, or a damaged file
+    return {root: path for root, path in known.items() if os.path.isfile(path)}
 
 
 def is_catalogued(folder: Path, catalogue: Path | None) -> bool:
-    """Whether the catalogue that a user named exists, or else one of the folder or one above it.
-
-    Parameters
-    ----------
-    folder : Path
-        A folder of photographs.
-    catalogue : Path or None
-        The catalogue that a user named.
-    """
+    """Whether the catalogue that a user named exists, or else one of the folder or one above it."""
     if catalogue is not None:
         return catalogue.exists()
     return find_root(folder, known_catalogues()) is not None
@@ -65,41 +61,16 @@ def find_root(place: Path, known: Mapping[Path, Path]) -> Path | None:
     return next((folder for folder in (here, *here.parents) if folder in known), None)
 
 
-def other_catalogues(root: Path) -> list[Path]:
-    """Return further catalogues of a folder, which are used only if ``--catalogue`` names them."""
-    return [path for path, folder in _read_known()[1].items() if folder == root]
-
-
-def _read_known() -> tuple[dict[Path, Path], dict[Path, Path]]:
-    """Return the catalogue of each folder, and the folder of each further catalogue."""
-    try:
-        memory = json.loads(_memory_file().read_bytes().decode("utf-8"))
-        used = {Path(root): Path(path) for root, path in memory["collections"].items()}
-        others = {Path(path): Path(root) for path, root in memory.get("others", {}).items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}, {}  # no memory, or a damaged file
-    return (
-        {root: path for root, path in used.items() if os.path.isfile(path)},
-        {path: root for path, root in others.items() if os.path.isfile(path)},
-    )
-
-
 def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
     """Store the catalogue of a folder, in place of earlier entries of either.
 
     A catalogue that was named with ``--catalogue`` does not replace another catalogue.
     """
-    used, others = _read_known()
-    others.pop(catalogue, None)
-    used = {r: c for r, c in used.items() if c != catalogue}
-    if is_named and find_root(root, used) is not None:
-        others[catalogue] = root
-    else:
-        used[root] = catalogue
-    memory = {
-        "collections": {str(r): str(c) for r, c in used.items()},
-        "others": {str(c): str(r) for c, r in others.items()},
-    }
+    known = {r: c for r, c in known_catalogues().items() if c != catalogue}
+    if is_named and find_root(root, known) is not None:
+        return
+    known[root] = catalogue
+    memory = {str(r): str(c) for r, c in known.items()}
     path = _memory_file()
     try:
         make_private_folder(path.parent)

@@ -31,7 +31,7 @@ def open_for_command(
     from tagkin.catalogue import open_catalogue
 
     opened = open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
-    tell_others(opened, catalogue)
+    show_server_paths(opened)
     return opened
 
 
@@ -52,7 +52,7 @@ def open_collection(
             catalogue, command, write=write, near=folder, dry_run=dry_run and write
         )
     opened = open_for_scan(folder, catalogue, command=command, dry_run=dry_run)
-    tell_others(opened, catalogue)
+    show_server_paths(opened)
     try:
         result = opened.scan(None, None, progress=step)
     except BaseException:
@@ -98,18 +98,10 @@ def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
         )
 
 
-def tell_others(used: Catalogue, named: Path | None) -> None:
-    """Say which catalogue is used if the command names none and the folder has several."""
-    if used.server:
-        name_root(used.root, used.root.name)
-    if named is not None:
-        return
-    if others := used.others:
-        others_text = ", ".join(map(relative, others))
-        note(
-            f"{relative(used.root)} is in {count(1 + len(others), 'catalogue')}. This is "
-            f"{relative(used.path)}; --catalogue names another: {others_text}"
-        )
+def show_server_paths(catalogue: Catalogue) -> None:
+    """Let messages name the photographs of a server by its name, such as immich/2024."""
+    if catalogue.server:
+        name_root(catalogue.root, catalogue.root.name)
 
 
 # --- parts of a collection -------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import tell_others
+from tagkin.cli.catalogues import show_server_paths
 from tagkin.cli.output import relative, report_problems, say, send_json
 from tagkin.cli.registry import command
 
@@ -90,7 +90,7 @@ def review(
         words=words,
     )
     try:
-        tell_others(opened, catalogue)
+        show_server_paths(opened)
         server = Server(page, Access(), port)
         page.catch_up()
         # Ctrl-C is how it ends
