@@ -37,8 +37,7 @@ The modules, in the order in which a collection needs them:
 | `word_search` | photographs by words |
 | **decide** | |
 | `filters` | which suggestions a decision is about |
-| `decisions` | accepting, rejecting, undoing |
-| `page_decisions` | a step on the review page |
+| `decisions` | accepting, rejecting, a step on the review page, undoing |
 | `completeness` | finished photographs and tags, incomplete folders |
 | `decision_records` | decisions in the database, and conditions on them |
 | `tags` | counts and likely duplicates of tags; renaming, merging, hiding, forgetting |
@@ -60,11 +59,10 @@ The modules, in the order in which a collection needs them:
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan
 from tagkin.catalogue.collection_model import Needs
 from tagkin.catalogue.decision_records import ACCEPTED, REJECTED
-from tagkin.catalogue.decisions import Decided
+from tagkin.catalogue.decisions import Batch, Decided, Pair, Shown
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_catalogues import is_catalogued
-from tagkin.catalogue.page_decisions import Batch, Pair, Shown
 from tagkin.catalogue.photographs import ContentFile, TaggedContent
 from tagkin.catalogue.runs import DecisionCounts, PastRun
 from tagkin.catalogue.scanner import Scan

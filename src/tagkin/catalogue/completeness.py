@@ -25,7 +25,7 @@ from tagkin.catalogue.decision_records import (
     decide_suggestions,
     store_decision,
 )
-from tagkin.catalogue.decisions import Decided, DecidedTag
+from tagkin.catalogue.decisions import Decided, decided_by
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
 from tagkin.catalogue.tag_records import SPELLED_IN_FILES
@@ -100,7 +100,7 @@ class Completeness(Part):
                 decide_suggestions(self._db, matching, values, run.id, REJECTED, _PHOTOGRAPH)
                 for content in new:
                     store_decision(self._db, run.id, (content, None), REJECTED)
-                each = self._decisions_of(run.id)
+                each = decided_by(self._db, run.id)
                 run.outcome |= {"photographs": len(new), "decisions": len(each)}
         files = Photographs(self._db).files_of(new)
         return Decided(run.id, each, finished=sorted(file.path for file in files.values()))
@@ -126,19 +126,9 @@ class Completeness(Part):
                     f"SELECT c.value, t.id, ?3, ?4, ?5, ?6 {unknown}",
                     (*values, run.id, REJECTED, utc_now(), TAG_FINISHED),
                 )
-                each = self._decisions_of(run.id)
+                each = decided_by(self._db, run.id)
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
-
-    def _decisions_of(self, run: int) -> list[DecidedTag]:
-        """Return the tags that a run decided on, with the first path of each photograph."""
-        rows = self._db.rows(
-            "SELECT (SELECT min(path) FROM photographs p WHERE p.content = d.content "
-            "AND p.gone IS NULL), t.name, d.confidence, d.suggested_by "
-            "FROM decisions d JOIN tags t ON t.id = d.tag WHERE d.run = ? ORDER BY 1, d.id",
-            (run,),
-        )
-        return [DecidedTag(*row) for row in rows]
 
     def count_finished(self) -> int:
         """Count the finished photographs that exist."""

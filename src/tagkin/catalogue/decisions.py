@@ -1,17 +1,21 @@
-"""Deciding on suggestions, with filters or on a page, and undoing decisions."""
+"""Deciding on tags, with filters or in a step on the review page, and undoing decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list, set_fields
+from tagkin.catalogue.database import LISTED, Database, Part, as_list, set_fields
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
+    ACCEPTED_TOGETHER,
     BY_FILTER,
     IS_ANSWER,
     REJECTED,
+    WITH_PAGE,
+    Origin,
     accept_parents,
     decide_suggestions,
     hold_again,
@@ -19,16 +23,14 @@ from tagkin.catalogue.decision_records import (
     store_decision,
 )
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs, pair_states
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import DECIDING, STANDING_EDIT, Runs
 from tagkin.catalogue.tag_edits import is_edit, undo_edit
-from tagkin.catalogue.tag_records import resolve_spelling, tag_number
+from tagkin.catalogue.tag_records import IN_FILES, resolve_spelling, tag_number
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
-from tagkin.labels import normalize_tag
 
-__all__ = ["Decided", "DecidedTag", "Decisions"]
+__all__ = ["Batch", "Decided", "DecidedTag", "Decisions", "Pair", "Shown", "decided_by"]
 
 _COMMANDS = {ACCEPTED: "accept", REJECTED: "reject"}
 _EDITING = "EXISTS (SELECT 1 FROM tag_changes c WHERE c.run = r.id)"
@@ -65,87 +67,119 @@ class Decided:
         return len(self.each)
 
 
+Pair = tuple[int, int | str]
+"""A content and a tag: its number, or a name, which may be new."""
+
+
+class Shown(NamedTuple):
+    """A content and a tag that a page asked about, and the suggestion that it showed."""
+
+    content: int
+    tag: int | str
+    confidence: float | None = None
+    """The confidence of the suggestion."""
+    run: int | None = None
+    """The run that suggested the tag."""
+
+    @property
+    def origin(self) -> Origin | None:
+        """The suggestion; None if there was none."""
+        return None if self.confidence is None else Origin(self.run, self.confidence, b"")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The decisions of one step."""
+
+    run: int | None
+    """The run, which can be undone; None if nothing changed."""
+    accepted: Sequence[tuple[int, int]]
+    """Contents and tags, by number."""
+    rejected: Sequence[tuple[int, int]]
+    n_already: int = 0
+    """Pairs that stay unchanged, because they were decided before."""
+    n_kept: int = 0
+    """Unchanged pairs whose verdict differs from the requested verdict."""
+
+    def __len__(self) -> int:
+        return len(self.accepted) + len(self.rejected)
+
+
+class _PairState(NamedTuple):
+    """A content and a tag to decide on, and their state in the catalogue."""
+
+    content: int
+    tag: int
+    verdict: int
+    """The verdict to store."""
+    is_suggested: int
+    earlier: int | None
+    """The verdict that applies so far."""
+    earlier_run: int | None
+    """The run of that verdict."""
+    is_found: int
+    """Whether files have the tag."""
+    is_doubted: int
+    """Whether it seems wrong there."""
+    was_together: int
+    """Whether it was accepted with the rest of a page."""
+    shown: Shown | None = None
+    """The suggestion that the page showed, if it asked about this pair."""
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return self.content, self.tag
+
+    def changes_anything(self, together: bool = False) -> bool:
+        """Whether storing the verdict changes the catalogue."""
+        if self.earlier == self.verdict:
+            if self.verdict == REJECTED:
+                return bool(self.is_found)  # somebody may have added it since
+            return bool(self.was_together and not together)  # a person now looked at it alone
+        is_answer = self.is_suggested or self.earlier or self.is_doubted or self.shown
+        return bool(is_answer or not self.is_found or self.verdict == REJECTED)
+
+
 class Decisions(Part):
     """The decisions of a catalogue: ``catalogue.decisions``."""
 
     def decide(self, verdict: int, filters: Filters) -> Decided:
         """Accept or reject all suggestions that match the filters.
 
-        If the filters name photographs and tags and nothing else, this also decides on tags that
-        were not suggested.
+        If the filters name photographs and tags and nothing else, the tags need not be suggested.
         """
         if verdict not in _COMMANDS:
             raise InvalidInput(f"verdict must be 1 (accepted) or -1 (rejected); found {verdict!r}.")
-        new_tags = filters.names_pairs and verdict == ACCEPTED
         with self._db.transaction():
-            condition, values = filters.sql_condition(self._db, "s", new_tags=new_tags)
-            pairs = self._named_pairs(verdict, filters)
-            each = [*self._matching(filters, condition, values), *pairs]
-            if not each:
+            if filters.names_pairs:
+                pairs = self._named_pairs(verdict, filters)
+            else:
+                condition, values = filters.sql_condition(self._db, "s")
+                query = f"SELECT content, tag FROM suggestions s WHERE {condition} LIMIT 1"
+                pairs = self._db.rows(query, values)
+            if not pairs:
                 return Decided(None, [])
             with self._db.run(_COMMANDS[verdict], set_fields(vars(filters))) as run:
-                note = BY_FILTER if verdict == ACCEPTED and not filters.photographs else None
-                decide_suggestions(self._db, condition, values, run.id, verdict, note)
-                photographs = Photographs(self._db)
-                for named in pairs:
-                    content = photographs.content_of(named.path)
-                    pair = content, tag_number(self._db, named.tag)
-                    store_decision(self._db, run.id, pair, verdict)
+                if filters.names_pairs:
+                    for pair in pairs:
+                        store_decision(self._db, run.id, pair, verdict)
+                else:
+                    note = BY_FILTER if verdict == ACCEPTED and not filters.photographs else None
+                    decide_suggestions(self._db, condition, values, run.id, verdict, note)
                 if verdict == ACCEPTED:
                     accept_parents(self._db, run.id)
+                each = decided_by(self._db, run.id, filters)
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
 
-    def _matching(
-        self, filters: Filters, condition: str, values: Sequence[SqlValue]
-    ) -> list[DecidedTag]:
-        """Return the suggestions that match, with the files that get the tag."""
-        rows = self._db.rows(
-            "SELECT s.content, t.name, s.confidence, s.run "
-            "FROM suggestions s JOIN tags t ON t.id = s.tag "
-            f"WHERE {condition} ORDER BY s.confidence DESC",
-            values,
-        )
-        files = self._files_of(filters, {content for content, *_ in rows})
-        return [
-            DecidedTag(files[content][0], tag, confidence, run, files[content][1:])
-            for content, tag, confidence, run in rows
-            if content in files
-        ]
-
-    def _files_of(self, filters: Filters, contents: Iterable[int]) -> dict[int, list[str]]:
-        """Return the files of each content; files that the filters name come first."""
-        place, values = filters.sql_place()
-        return self._db.groups(
-            "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
-            f"AND p.content {LISTED} ORDER BY NOT ({place}), p.path",
-            (as_list(contents), *values),
-        )
-
-    # --- tags that were not suggested ----------------------------------------------------
-
-    def _named_pairs(self, verdict: int, filters: Filters) -> list[DecidedTag]:
-        """Return named photographs and tags without a suggestion, if the verdict is new."""
-        if not filters.names_pairs:
-            return []
-        pairs = []
-        names: dict[str, str] = {}
-        for name in (resolve_spelling(self._db, typed) for typed in filters.tags):
-            names.setdefault(normalize_tag(name), name)
-        photographs = Photographs(self._db)
-        contents = {photographs.content_of(path) for path in filters.photographs}
-        files = self._files_of(filters, contents)
-        numbers = Tags(self._db).numbers_of(list(names.values()))
-        wanted = {(c, n): (verdict, None) for c in files for n in numbers.values()}
-        states = pair_states(self._db, wanted)
-        unchanged = {s.pair for s in states if s.is_suggested or not s.changes_anything()}
-        for content, (path, *copies) in sorted(files.items(), key=lambda item: item[1]):
-            for name in names.values():
-                if (content, numbers.get(name)) not in unchanged:
-                    pairs.append(DecidedTag(path, name, None, None, copies))
-        return pairs
-
-    # --- pages of the review -------------------------------------------------------------
+    def _named_pairs(self, verdict: int, filters: Filters) -> list[tuple[int, int]]:
+        """Return the named contents and tags for which the verdict changes anything."""
+        if verdict == REJECTED:
+            Tags(self._db).find(filters.tags)  # an unknown tag is an error
+        tags = {self._number_of_tag(typed) for typed in filters.tags}
+        contents = {Photographs(self._db).content_of(path) for path in filters.photographs}
+        wanted = {(content, tag): (verdict, None) for content in contents for tag in tags}
+        return [s.pair for s in _pair_states(self._db, wanted) if s.changes_anything()]
 
     def decide_pairs(
         self,
@@ -156,7 +190,7 @@ class Decisions(Part):
         together: bool = False,
         repeats: Collection[int | None] = (),
     ) -> Batch:
-        """Accept and reject tags of photographs, all in one run.
+        """Accept and reject tags of photographs in a step on the review page, as one run.
 
         A decision about what a page showed is stored, even if the suggestion was replaced or
         removed since. Pass `Shown` to keep the confidence that the page showed.
@@ -180,7 +214,53 @@ class Decisions(Part):
         InvalidInput
             If a content or tag number is unknown, or if a pair is both accepted and rejected.
         """
-        return decide_pairs(self._db, accepted, rejected, only_open, together, repeats)
+        with self._db.transaction():
+            states = _pair_states(self._db, self._resolve(accepted, rejected))
+            unchanged = {
+                state.pair
+                for state in states
+                if only_open and state.earlier and state.earlier_run not in repeats
+            }
+            changes = [
+                state
+                for state in states
+                if state.pair not in unchanged and state.changes_anything(together)
+            ]
+            n_already = len(accepted) + len(rejected) - len(changes)
+            n_kept = sum(s.pair in unchanged and s.earlier != s.verdict for s in states)
+            if not changes:
+                return Batch(None, [], [], n_already, n_kept)
+            with self._db.run("review") as run:
+                for state in changes:
+                    note = WITH_PAGE if together and state.verdict == ACCEPTED else None
+                    origin = None if state.shown is None else state.shown.origin
+                    store_decision(self._db, run.id, state.pair, state.verdict, note, origin)
+                accept_parents(self._db, run.id)
+                run.outcome["decisions"] = len(changes)
+        yes, no = ([s.pair for s in changes if s.verdict == v] for v in (ACCEPTED, REJECTED))
+        return Batch(run.id, yes, no, n_already, n_kept)
+
+    def _resolve(
+        self, accepted: Sequence[Pair | Shown], rejected: Sequence[Pair | Shown]
+    ) -> dict[tuple[int, int], tuple[int, Shown | None]]:
+        """Return the verdict on each pair, by numbers, and what a page showed."""
+        wanted: dict[tuple[int, int], tuple[int, Shown | None]] = {}
+        numbers: dict[int | str, int] = {}
+        for verdict, pairs in ((ACCEPTED, accepted), (REJECTED, rejected)):
+            for pair in pairs:
+                content, tag = pair[0], pair[1]
+                if tag not in numbers:
+                    numbers[tag] = self._number_of_tag(tag)
+                shown = pair if isinstance(pair, Shown) else None
+                if wanted.setdefault((content, numbers[tag]), (verdict, shown))[0] != verdict:
+                    raise InvalidInput("A tag of a photograph is both accepted and rejected.")
+        return wanted
+
+    def _number_of_tag(self, tag: int | str) -> int:
+        """Return the current number of a tag, by number or by name; a new name is added."""
+        if isinstance(tag, str):
+            return tag_number(self._db, resolve_spelling(self._db, tag))
+        return self._db.value("SELECT coalesce(same_as, id) FROM tags WHERE id = ?", (tag,)) or tag
 
     # --- undoing -------------------------------------------------------------------------
 
@@ -296,3 +376,50 @@ class Decisions(Part):
             (self._first_of(run),),
         )
         return [(content, tag, verdict) for content, tag, verdict in rows]
+
+
+def decided_by(database: Database, run: int, filters: Filters | None = None) -> list[DecidedTag]:
+    """Return the tags that a run decided on; files that the filters name come first."""
+    rows = database.rows(
+        "SELECT d.content, t.name, d.confidence, d.suggested_by "
+        "FROM decisions d JOIN tags t ON t.id = d.tag WHERE d.run = ? "
+        "ORDER BY d.confidence DESC, d.id",
+        (run,),
+    )
+    place, values = (filters or Filters()).sql_place()
+    files = database.groups(
+        "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
+        f"AND p.content {LISTED} ORDER BY NOT ({place}), p.path",
+        (as_list({content for content, *_ in rows}), *values),
+    )
+    return [
+        DecidedTag(files[content][0], tag, confidence, suggested_by, files[content][1:])
+        for content, tag, confidence, suggested_by in rows
+        if content in files
+    ]
+
+
+def _pair_states(
+    database: Database, wanted: Mapping[tuple[int, int], tuple[int, Shown | None]]
+) -> list[_PairState]:
+    """Look up the state of each pair."""
+    data = json.dumps([[*pair, verdict] for pair, (verdict, _) in wanted.items()])
+    rows = database.rows(
+        "SELECT w.content, w.tag, w.verdict, s.run IS NOT NULL, d.verdict, d.run, "
+        f"{IN_FILES.format('w.content', 'w.tag')}, "
+        "EXISTS (SELECT 1 FROM doubts o WHERE o.content = w.content AND o.tag = w.tag "
+        "AND o.kind = 'wrong'), "
+        f"{ACCEPTED_TOGETHER.format('d')} "
+        "FROM (SELECT json_extract(value, '$[0]') AS content, json_extract(value, '$[1]') AS tag, "
+        "json_extract(value, '$[2]') AS verdict FROM json_each(?)) w "
+        "JOIN contents c ON c.id = w.content JOIN tags t ON t.id = w.tag "
+        "LEFT JOIN suggestions s ON s.content = w.content AND s.tag = w.tag "
+        "LEFT JOIN decisions d ON d.content = w.content AND d.tag = w.tag AND d.holds",
+        (data,),
+    )
+    if len(rows) < len(wanted):
+        raise InvalidInput(
+            f"{len(wanted) - len(rows):,} of {len(wanted):,} photographs or tags are not in the "
+            "catalogue."
+        )
+    return [_PairState(*row)._replace(shown=wanted[row[0], row[1]][1]) for row in rows]

@@ -44,24 +44,12 @@ class Filters:
         has_limits = self.at_least is not None or self.below is not None
         return bool(self.photographs and self.tags) and not has_limits
 
-    def sql_condition(
-        self, database: Database, table: str, *, new_tags: bool = False
-    ) -> tuple[str, list[SqlValue]]:
-        """Return the condition on a table of contents and tags, and its values.
-
-        Parameters
-        ----------
-        database : Database
-            Knows the numbers of tags.
-        table : str
-            Name of the table in the query.
-        new_tags : bool
-            Allow unknown tags.
-        """
+    def sql_condition(self, database: Database, table: str) -> tuple[str, list[SqlValue]]:
+        """Return the condition on a table of contents and tags, and its values."""
         parts, values = ["1"], list[SqlValue]()
         if self.tags:
             parts.append(f"{table}.tag {LISTED}")
-            values.append(as_list(Tags(database).find(self.tags, may_be_new=new_tags)))
+            values.append(as_list(Tags(database).find(self.tags)))
         for test, value in ((">=", self.at_least), ("<", self.below)):
             if value is not None:
                 parts.append(f"{table}.confidence {test} ?")

@@ -180,17 +180,17 @@ class Tags(Part):
         )
         return dict(rows)
 
-    def find(self, names: Sequence[str], *, may_be_new: bool = False) -> list[int]:
+    def find(self, names: Sequence[str]) -> list[int]:
         """Return the numbers of tags in any spelling, of all tags that a name can mean.
 
         Raises
         ------
         NotFound
-            If there is no such tag, unless it `may_be_new`.
+            If there is no such tag.
         """
-        return [number for name in names for number in self._find(name, may_be_new)]
+        return [number for name in names for number in self._find(name)]
 
-    def _find(self, name: str, may_be_new: bool) -> list[int]:
+    def _find(self, name: str) -> list[int]:
         if any("\ud800" <= char <= "\udfff" for char in name):  # an argument that is not UTF-8
             raise InvalidInput(
                 f"The tag {name!r} has a character that no file can hold. Leave it out."
@@ -200,7 +200,7 @@ class Tags(Part):
             return list(exact.values())
         query = "SELECT DISTINCT coalesce(same_as, id) FROM tags WHERE key = ?"
         numbers = self._db.column(query, (normalize_tag(name),))
-        if numbers or may_be_new:
+        if numbers:
             return numbers
         names = self._db.column("SELECT name FROM tags WHERE same_as IS NULL")
         near = difflib.get_close_matches(name, names, n=3)
