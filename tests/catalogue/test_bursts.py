@@ -58,7 +58,7 @@ def bursts(catalogue):
 
 
 def test_one_camera_within_seconds_and_alike(catalogue):
-    assert store_bursts(catalogue.database, Annotator(), [], silent) == 2
+    assert store_bursts(catalogue.database, Annotator(), silent) == 2
     assert bursts(catalogue) == [["a.jpg", "b.jpg", "c.jpg"], ["d.jpg", "e.jpg"]]
     contents = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     burst = [contents[name] for name in ("a.jpg", "b.jpg", "c.jpg")]
@@ -67,8 +67,8 @@ def test_one_camera_within_seconds_and_alike(catalogue):
 
 
 def test_a_photograph_that_is_gone_leaves_its_burst(catalogue):
-    store_bursts(catalogue.database, Annotator(), [], silent)
+    store_bursts(catalogue.database, Annotator(), silent)
     (catalogue.root / "d.jpg").unlink()
     catalogue.scan()
-    store_bursts(catalogue.database, Annotator(), [], silent)
+    store_bursts(catalogue.database, Annotator(), silent)
     assert bursts(catalogue) == [["a.jpg", "b.jpg", "c.jpg"]]

@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 KEY = "a-key-of-the-tests"
 ALL = [
     *("asset.read", "asset.view", "tag.read", "tag.create", "tag.asset"),
-    *("user.read", "userPreference.read", "stack.read"),
+    *("user.read", "userPreference.read"),
 ]
 NEEDED = {
     "GET /assets/ID": "asset.read",
@@ -35,7 +35,6 @@ NEEDED = {
     "DELETE /tags/ID/assets": "tag.asset",
     "GET /users/me": "user.read",
     "GET /users/me/preferences": "userPreference.read",
-    "GET /stacks": "stack.read",
 }
 CUT, CUT_AFTER, NONSENSE = "cut", "cut after the work was done", "nonsense"
 Fault = int | str | tuple[int, dict[str, str]] | float | Callable[[], None]
@@ -74,7 +73,6 @@ class Immich:
         self.has_tags, self.user = True, new_id()
         self.photos: dict[str, Photo] = {}
         self.tags: dict[str, dict[str, Any]] = {}
-        self.stacks: list[list[str]] = []
         self.requests: list[tuple[str, str]] = []
         self.faults: list[tuple[str, Fault]] = []
         self.page_size = 1000
@@ -235,15 +233,6 @@ class Immich:
                 return list(self.tags.values())
             case "PUT /tags":
                 return [self.tags[self.upsert(value)] for value in body["tags"]]
-            case "GET /stacks":
-                return [
-                    {
-                        "id": new_id(),
-                        "primaryAssetId": stack[0],
-                        "assets": [self.item(self.photos[id]) for id in stack],
-                    }
-                    for stack in self.stacks
-                ]
             case "POST /search/metadata":
                 return self._search(body)
             case "GET /assets/ID":

@@ -46,14 +46,6 @@ def test_a_permission_that_was_taken_away(catalogue, immich):
         catalogue.scan()
 
 
-def test_stacks_need_a_permission_that_is_not_required(catalogue, immich, photos):
-    immich.stacks = [[photo.id for photo in photos[:2]]]
-    immich.permissions.remove("stack.read")
-    with_none = ImmichServer(Connection(immich.address, KEY), catalogue.root)
-    with_none.list_photographs(lambda *_: None, keep=False)
-    assert with_none.list_bursts() == []
-
-
 def test_another_version(immich, check):
     immich.version = (2, 7, 1)
     with pytest.raises(ServerError, match=r"is Immich 2\.7\.1\. tagkin works with Immich 3\.x"):
@@ -134,7 +126,7 @@ def test_an_answer_has_a_limit(immich, photos, open_collection, monkeypatch):
         catalogue.scan()
 
 
-@pytest.mark.parametrize("request_", ["POST /search/metadata", "GET /tags", "GET /stacks"])
+@pytest.mark.parametrize("request_", ["POST /search/metadata", "GET /tags"])
 def test_answers_of_another_form(immich, photos, open_collection, request_):
     immich.fail(request_, NONSENSE)
     with open_collection() as catalogue, pytest.raises(ServerError, match="not answer as Immich"):

@@ -1,4 +1,4 @@
-"""Photographs, tags and stacks as a scan reads them from the server."""
+"""Photographs and tags as a scan reads them from the server."""
 
 import os
 import stat
@@ -6,9 +6,7 @@ import stat
 import pytest
 from PIL import Image
 
-from tagkin.annotator import Annotator
 from tagkin.catalogue import open_for_scan
-from tagkin.catalogue.bursts import store_bursts
 from tagkin.catalogue.known_sources import server_folder
 from tagkin.catalogue.target_paths import is_inside
 
@@ -137,21 +135,6 @@ def test_a_picture_that_cannot_be_read_is_one_failure(immich, photos, open_colle
         assert len(result.added) == 6
         photos[0].preview = picture(0)
         assert catalogue.scan().failures == []
-
-
-def test_stacks_are_bursts(catalogue, immich, photos):
-    """Stacks with a common photograph are one burst; others have none."""
-    immich.stacks = [[photos[i].id for i in stack] for stack in ((0, 1), (3, 4), (4, 5))]
-    catalogue.scan()
-    stacks = catalogue.source.list_bursts()
-    annotator = Annotator()  # which is not asked: no two photographs were taken in succession
-    assert store_bursts(catalogue.database, annotator, stacks, lambda *_: None) == 2
-    contents = [catalogue.photographs.content_of(path_of(catalogue, photo)) for photo in photos]
-    burst_of = catalogue.bursts.of(contents)
-    assert sorted(map(sorted, catalogue.bursts.members(set(burst_of.values())).values())) == sorted(
-        [sorted(contents[:2]), sorted(contents[3:])]
-    )
-    assert contents[2] not in burst_of
 
 
 def test_a_dry_run_keeps_nothing(immich, photos, open_collection):

@@ -45,20 +45,14 @@ class Bursts(Part):
         )
 
 
-def store_bursts(
-    database: Database, annotator: Annotator, stacks: Sequence[Sequence[str]], step: Progress
-) -> int:
+def store_bursts(database: Database, annotator: Annotator, step: Progress) -> int:
     """Find the bursts among all photographs and store them; return how many there are.
 
-    Photographs that the source shows as one (`stacks`, by their paths) are a burst, too. Features
-    come from the annotator's cache, or are extracted.
+    Features come from the annotator's cache, or are extracted.
     """
     step("Finding bursts", 0, 1)
-    shots = _read_shots(database)
-    groups = _read_stacks(database, stacks)
-    for block in _blocks(shots):
-        groups += _find_groups(annotator, block)
-    groups = _join(groups)
+    blocks = _blocks(_read_shots(database))
+    groups = [group for block in blocks for group in _find_groups(annotator, block)]
     with database.transaction():
         database.execute("UPDATE contents SET burst = NULL WHERE burst IS NOT NULL")
         database.execute_many(
@@ -84,32 +78,6 @@ def _read_shots(database: Database) -> list[_Shot]:
         (content, database.absolute(path), Capture(datetime.fromisoformat(taken), f"{make} {own}"))
         for content, path, taken, make, own in rows
     ]
-
-
-def _read_stacks(database: Database, stacks: Sequence[Sequence[str]]) -> list[list[int]]:
-    """Return stacks by their contents."""
-    if not stacks:
-        return []
-    contents: dict[str, int] = dict(
-        database.rows(
-            "SELECT path, content FROM photographs WHERE gone IS NULL AND content IS NOT NULL"
-        )
-    )
-    return [[contents[path] for path in stack if path in contents] for stack in stacks]
-
-
-def _join(groups: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return groups of at least two contents; groups with a common content become one."""
-    group_of: dict[int, list[int]] = {}
-    for group in groups:
-        joined: list[int] = []
-        for content in group:
-            for member in group_of.get(content, [content]):
-                if group_of.get(member) is not joined:
-                    joined.append(member)
-                    group_of[member] = joined
-    unique = {id(group): group for group in group_of.values()}
-    return [group for group in unique.values() if len(group) > 1]
 
 
 def _blocks(shots: Sequence[_Shot]) -> Iterable[list[_Shot]]:

@@ -12,7 +12,6 @@ from tagkin.catalogue.database import HAS_FILE, Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.edits import confirm_edits
-from tagkin.catalogue.known_sources import open_source
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.suggest_run import (
@@ -294,8 +293,7 @@ class CollectionModel(Part):
         if getattr(annotator.cache, "read_only", False):
             return  # a dry run keeps no features, and would compute them again
         if not Suggestions(self._db).count_missing():
-            stacks = open_source(self._db).list_bursts()
-            run.outcome["bursts"] = store_bursts(self._db, annotator, stacks, step)
+            run.outcome["bursts"] = store_bursts(self._db, annotator, step)
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""

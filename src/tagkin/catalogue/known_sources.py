@@ -56,10 +56,6 @@ class FolderSource:
         """Read a photograph and its sidecars."""
         return read_photograph(listed, with_content)
 
-    def list_bursts(self) -> list[list[str]]:
-        """Return nothing: a folder has no stacks."""
-        return []
-
     def check_options(self, options: WriteOptions) -> None:
         """Reject `embed` if exiftool is missing."""
         if options.embed:

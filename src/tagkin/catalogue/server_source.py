@@ -94,10 +94,6 @@ class ServerSource:
             write_whole(file, data, private=True)
         return data
 
-    def list_bursts(self) -> list[list[str]]:
-        """Return the stacks of the server."""
-        return self._server.list_bursts()
-
     # --- writing and undoing -------------------------------------------------------------
 
     def check_options(self, options: WriteOptions) -> None:

@@ -91,9 +91,6 @@ class Source(Protocol):
     def read(self, listed: Listed, with_content: bool) -> Reading:
         """Read the content of a photograph, if wanted, and its tags with their places."""
 
-    def list_bursts(self) -> list[list[str]]:
-        """Return photographs that the source shows as one, as groups of paths from the root."""
-
     def check_options(self, options: WriteOptions) -> None:
         """Reject ways to write that this source does not have."""
 

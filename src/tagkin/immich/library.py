@@ -65,8 +65,6 @@ class Library:
 
     assets: dict[str, Asset] = field(default_factory=dict)
     """By path."""
-    stacks: list[list[str]] = field(default_factory=list)
-    """Paths of photographs that the server shows as one."""
 
     @classmethod
     def read(cls, folder: Path) -> Library:

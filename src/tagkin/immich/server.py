@@ -31,7 +31,7 @@ PERMISSIONS = (
     *("asset.read", "asset.view", "tag.read", "tag.create", "tag.asset"),
     *("user.read", "userPreference.read"),
 )
-"""The permissions that a key needs. With stack.read, stacks are shown as bursts."""
+"""The permissions that a key needs."""
 _VERSION = 3  # of the server
 _PAGE = 1000  # photographs of an answer; Immich gives no more
 
@@ -87,7 +87,7 @@ class ImmichServer:
         self.check()
         by_path, n_waiting = self._list_assets(step)
         assets = {asset.id: asset for asset in by_path.values()}
-        library = Library(by_path, self._list_stacks(assets))
+        library = Library(by_path)
         tags_of = self._list_tags(assets, step)
         if keep:
             self._keep(library)
@@ -152,17 +152,6 @@ class ImmichServer:
                     tags_of.setdefault(asset, []).append(name)
         return tags_of
 
-    def _list_stacks(self, assets: Mapping[str, Asset]) -> list[list[str]]:
-        """Return the stacks as groups of paths; none if the key may not read them."""
-        if not self.user["can_read_stacks"]:
-            return []
-        with check_answer(self.address):
-            groups = [
-                [assets[item["id"]].path for item in stack["assets"] if item["id"] in assets]
-                for stack in self._client.get("stacks") or ()
-            ]
-        return [group for group in groups if len(group) > 1]
-
     def _keep(self, library: Library) -> None:
         """Keep a new library; remove the copies of photographs that are gone or replaced."""
         for path, asset in self._library.assets.items():
@@ -172,10 +161,6 @@ class ImmichServer:
         if library != self._library:
             library.write(self._folder)
         self._library = library
-
-    def list_bursts(self) -> list[list[str]]:
-        """Return the stacks of the last listing."""
-        return self._library.stacks
 
     def read_pixels(self, path: str) -> bytes:
         """Return Immich's preview of a photograph."""
@@ -254,8 +239,7 @@ def _check_server(client: Client) -> dict[str, Json]:
         )
     with check_answer(client.address):
         permissions = set(client.get("api-keys/me")["permissions"])
-        has_all = "all" in permissions
-        missing = [name for name in PERMISSIONS if not has_all and name not in permissions]
+        missing = [name for name in PERMISSIONS if not permissions & {"all", name}]
         if missing:
             raise ServerError(
                 f"The key for {client.address} lacks {', '.join(missing)}. Add "
@@ -269,4 +253,4 @@ def _check_server(client: Client) -> dict[str, Json]:
             "Tags are switched off for you in Immich, so you would not see them. Switch them on in "
             "Immich's account settings, under Features."
         )
-    return user | {"can_read_stacks": has_all or "stack.read" in permissions}
+    return user

@@ -34,8 +34,8 @@ def connect(
 
     ADDRESS is where Immich answers in the browser. Immich's account settings make the key under API
     keys, with the permissions asset.read, asset.view, tag.read, tag.create, tag.asset, user.read
-    and userPreference.read, and with stack.read to see stacks. The key comes from
-    TAGKIN_IMMICH_KEY, or is asked for. It is kept in a file that only your user can read.
+    and userPreference.read. The key comes from TAGKIN_IMMICH_KEY, or is asked for. It is kept in a
+    file that only your user can read.
 
     Afterwards, immich is the name of a collection: review, scan, suggest, write, undo, status and
     other commands take it in place of a folder, and immich/2024/05 is a folder in it. Accepted tags
