@@ -81,7 +81,7 @@ def put_everything(catalogue: Catalogue, n_suggested: int = N_SUGGESTED) -> int:
                 pairs = zip(row, sure[i], strict=False)
                 suggested = [TagSuggestion(tag, p, support, 0.1, 0.4) for tag, p in pairs]
                 each.append((content, suggested))
-            n += catalogue.suggestions.replace(run.id, each, numbers)
+            n += sum(map(len, catalogue.suggestions.replace(run.id, each, numbers)))
     catalogue.database.execute(
         "INSERT INTO doubts SELECT content, tag, run, iif(content % 2, 'wrong', 'missing'), "
         "confidence, evidence FROM suggestions WHERE content % 10 = 0"

@@ -97,7 +97,8 @@ def test_what_an_import_brought_is_undone_on_the_page(
         lines = [json.dumps(line) for line in other.export_lines()]
     catalogue.import_lines(lines)
     imported = browser.runs()[0]
-    assert (imported.said, imported.can_undo) == ("Imported 5 decisions", True)
+    text = 'Imported 5 decisions: "dog", "holiday"'
+    assert (imported.said, imported.can_undo) == (text, True)
     assert browser.post("/api/v1/undo", {"run": imported.id}).status == 200
     assert open_suggestions(catalogue) == OFFERED
     assert not any(run.can_undo for run in browser.runs())

@@ -275,8 +275,8 @@ class CollectionModel(Part):
         fingerprint : str, optional
             Of the annotator. Without it, the annotator is not fitted, and suggests the words of
             ``options.vocabulary`` by their meaning.
-        on_stored : function of (run, contents), optional
-            Called with the number of the run when suggestions for some of them are stored.
+        on_stored : function, optional
+            Called with the suggestions of each block of photographs when they are stored.
         """
         with self._db.run("suggest", options.to_dict(), model=fingerprint) as run:
             run.outcome["kept"] = confirm_edits(self._db, annotator)

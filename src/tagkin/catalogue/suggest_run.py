@@ -13,7 +13,7 @@ from tagkin.images import Failure
 from tagkin.progress import Progress
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator
+    from tagkin.annotator import Annotator, PhotoSuggestions
 
 __all__ = ["OnStored", "Steps", "SuggestOptions", "SuggestRun", "contents_by_path", "suggest_tags"]
 
@@ -22,8 +22,8 @@ __all__ = ["OnStored", "Steps", "SuggestOptions", "SuggestRun", "contents_by_pat
 _BLOCK = 100
 
 
-OnStored: TypeAlias = Callable[[int, Sequence[TaggedContent]], None]
-"""A function of the number of a run, and of contents whose suggestions it has stored."""
+OnStored: TypeAlias = "Callable[[Sequence[PhotoSuggestions]], None]"
+"""A function of the suggestions that were stored for some photographs."""
 
 
 _N, _THRESHOLD = 20, 0.05  # of a review
@@ -127,9 +127,11 @@ def suggest_tags(
             complete=[by_file[file].is_complete for file in seen.files],
         )
         rows = [(content_of[photo.file], photo.suggestions) for photo in suggested]
-        result.n_suggestions += Suggestions(database).replace(run.id, rows, kin_contents)
+        stored = Suggestions(database).replace(run.id, rows, kin_contents)
+        result.n_suggestions += sum(map(len, stored))
         if steps.on_stored is not None:
-            steps.on_stored(run.id, block)
+            pairs = zip(suggested, stored, strict=True)
+            steps.on_stored([replace(photo, suggestions=tuple(s)) for photo, s in pairs if s])
     steps.progress("Suggesting", len(contents), len(contents))
     result.n_with = database.value(
         "SELECT count(DISTINCT content) FROM suggestions WHERE run = ?", (run.id,)

@@ -13,13 +13,12 @@ import numpy as np
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, as_list
 from tagkin.catalogue.decision_records import IN_BULK
-from tagkin.catalogue.photographs import COUNT_FILES, TaggedContent
+from tagkin.catalogue.photographs import COUNT_FILES
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.tag_records import tag_number
 from tagkin.wording import is_by_name
 
 if TYPE_CHECKING:
-    from tagkin.annotator import PhotoSuggestions
     from tagkin.annotator.suggestions import Kin, TagSuggestion
 
 __all__ = [
@@ -113,21 +112,20 @@ class Suggestions(Part):
         run: int,
         suggestions: Sequence[tuple[int, Sequence[TagSuggestion]]],
         contents: Mapping[str, int] = MappingProxyType({}),
-    ) -> int:
-        """Replace the suggestions for contents by a run's suggestions; return how many were stored.
+    ) -> list[list[TagSuggestion]]:
+        """Replace the suggestions for contents by a run's suggestions; return the stored ones.
 
         `contents` are the numbers of kin by their files; other kin are omitted.
 
         Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
         omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.
         """
-        n = 0
+        stored = []
         with self._db.transaction():
             number_of = cache(partial(tag_number, self._db))
             never = set(self._db.column("SELECT id FROM tags WHERE forgotten OR hidden"))
             for content, suggested in suggestions:
                 self._db.execute("DELETE FROM suggestions WHERE content = ?", (content,))
-                by_tag = {number_of(s.tag): s for s in reversed(suggested)}
                 known = self._db.column(
                     "SELECT tag FROM decisions WHERE content = ?1 AND holds "
                     "UNION SELECT other.id FROM photographs p JOIN found f ON f.photograph = p.id "
@@ -136,7 +134,11 @@ class Suggestions(Part):
                     (content,),
                 )
                 omitted = never.union(known)
-                new = [
+                new: dict[int, TagSuggestion] = {}
+                for suggestion in suggested if None not in omitted else ():  # None: it is finished
+                    if (tag := number_of(suggestion.tag)) not in omitted:
+                        new.setdefault(tag, suggestion)
+                rows = [
                     (
                         content,
                         tag,
@@ -144,13 +146,12 @@ class Suggestions(Part):
                         float(s.confidence),
                         pack_evidence(number_kin(s.kin, contents), s.name_share, s.readout_share),
                     )
-                    for tag, s in by_tag.items()
-                    if tag not in omitted and None not in omitted  # None: it is finished
+                    for tag, s in new.items()
                 ]
-                self._db.execute_many("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
-                n += len(new)
+                self._db.execute_many("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", rows)
+                stored.append(list(new.values()))
             self.mark(run, [content for content, _ in suggestions])
-        return n
+        return stored
 
     def mark(self, run: int, contents: Sequence[int]) -> None:
         """Note that a run looked for suggestions for contents."""
@@ -268,44 +269,6 @@ class Suggestions(Part):
         )
         evidence = [(content, unpack_evidence(packed)) for content, packed in rows]
         return {c for c, shares in evidence if is_by_name(*shares[1:])}
-
-    def of_run(self, run: int, contents: Sequence[TaggedContent]) -> list[PhotoSuggestions]:
-        """Return the open suggestions of a run for contents, as an annotator does.
-
-        Contents without suggestions are omitted. Kin are the stored ones that still exist; kin that
-        are not among the contents have no tags. Shares that were not stored are 0.
-        """
-        from tagkin.annotator.suggestions import PhotoSuggestions
-
-        tags = {content.content: tuple(content.tags) for content in contents}
-        suggested = [
-            PhotoSuggestions(
-                content.file,
-                tuple(
-                    self._as_tag_suggestion(suggestion, tags)
-                    for suggestion in self.for_photograph(content.content)
-                    if suggestion.run == run
-                ),
-                tags[content.content],
-            )
-            for content in contents
-        ]
-        return [photo for photo in suggested if photo.suggestions]
-
-    def _as_tag_suggestion(
-        self, suggestion: PhotographSuggestion, tags: dict[int, tuple[str, ...]]
-    ) -> TagSuggestion:
-        from tagkin.annotator import suggestions as annotator_suggestions
-
-        kin = tuple(
-            annotator_suggestions.Kin(self._db.absolute(path), share, tags.get(content, ()))
-            for content, path, share in suggestion.kin
-            if path is not None
-        )
-        shares = suggestion.name_share or 0.0, suggestion.readout_share or 0.0
-        return annotator_suggestions.TagSuggestion(
-            suggestion.tag, suggestion.confidence, kin, *shares
-        )
 
     def expected_of_run(self, run: int) -> float:
         """Return how many open suggestions of a run are likely correct."""

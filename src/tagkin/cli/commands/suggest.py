@@ -29,7 +29,7 @@ from tagkin.wording import count, name_first, percent
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
-    from tagkin.catalogue import Catalogue, SuggestRun, TaggedContent
+    from tagkin.catalogue import SuggestRun
     from tagkin.features import FeatureCache
 
 _COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"]
@@ -93,7 +93,7 @@ def suggest(
         wanted = SuggestOptions(
             n, threshold, precision, vocabulary=words, folder=part, only_untagged=only_untagged
         )
-        listing = _Listing(opened, as_json, as_csv)
+        listing = _Listing(as_json, as_csv)
         result = opened.model.suggest(
             annotator,
             wanted.by_name() if model is None else wanted,  # by name: no photograph has a tag
@@ -134,7 +134,6 @@ def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]
 class _Listing:
     """Writes suggestions as they are stored: all as data, the first ones for people."""
 
-    catalogue: Catalogue
     as_json: bool
     as_csv: bool
     n_listed: int = 0
@@ -143,9 +142,8 @@ class _Listing:
         if self.as_csv:
             send(csv_text(_COLUMNS, ()))
 
-    def add(self, run: int, contents: Sequence[TaggedContent]) -> None:
-        """Write the suggestions of a run for some photographs."""
-        suggested = self.catalogue.suggestions.of_run(run, contents)
+    def add(self, suggested: Sequence[PhotoSuggestions]) -> None:
+        """Write the suggestions for some photographs."""
         if self.as_csv:
             send(csv_text(None, (row for photo in suggested for row in _csv_rows(photo))))
         elif self.as_json:
