@@ -121,10 +121,6 @@ def queries(catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
         "doubtful, 60": lambda: catalogue.doubts.list_open(
             rng.choice([None, "wrong", "missing"]), 60
         ),
-        "search by a frequent tag": lambda: catalogue.photographs.search([rng.choice(often)]),
-        "search by any tag": lambda: catalogue.photographs.search([rng.choice(tags)]),
-        "search by two tags": lambda: catalogue.photographs.search(rng.sample(often, 2)),
-        "untagged": lambda: catalogue.photographs.search(untagged=True, after=rng.choice(contents)),
         "counts of all tags": lambda: catalogue.tags.list_all(),
         "progress": lambda: catalogue.suggestions.progress(),
         "history, 50 runs": lambda: catalogue.runs.history(50),

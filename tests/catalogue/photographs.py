@@ -3,17 +3,26 @@
 import json
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from tagkin.catalogue import Catalogue, open_catalogue
 from tagkin.catalogue.edits import carry_decisions
+from tagkin.catalogue.selection import PhotographIndex, Selection
 
 
 def dry_copy(catalogue: Catalogue) -> Catalogue:
     """A copy in memory, for a dry run."""
     return open_catalogue(catalogue.path, write=True, dry_run=True)
+
+
+def select(catalogue: Catalogue, **filters: Any) -> list[str]:
+    """The paths of the photographs that filters leave."""
+    index = PhotographIndex(catalogue.database)
+    numbers = index.select(catalogue.database, Selection(**filters)).numbers.tolist()
+    return [path for _, path, _ in catalogue.photographs.search(among=numbers, n=-1)]
 
 
 def sidecar_text(tags: list[str]) -> str:

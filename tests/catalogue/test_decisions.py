@@ -9,7 +9,7 @@ import pytest
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters
 from tagkin.errors import InvalidInput
 
-from .photographs import check_invariants, dry_copy, keep_decisions
+from .photographs import check_invariants, dry_copy, keep_decisions, select
 from .suggested import OFFERED, content, decisions, new_suggestion, offer, open_suggestions
 
 needs_any_name = pytest.mark.skipif(
@@ -155,8 +155,8 @@ def test_a_folder_whose_name_is_not_utf_8(folder, catalogue, rescan):
     assert [photo.file for photo in catalogue.photographs.with_tags(folder=name)] == [
         catalogue.absolute(path)
     ]
-    assert [matched for _, matched, _ in catalogue.photographs.search(folder=name)] == [path]
-    assert [matched for _, matched, _ in catalogue.photographs.search(name=name)] == [path]
+    assert select(catalogue, folder=name) == [path]
+    assert [matched for _, matched, _ in catalogue.photographs.search(name)] == [path]
     filters = Filters(folder=name)
     assert [decision.path for decision in catalogue.decisions.decide(ACCEPTED, filters).each] == [
         path

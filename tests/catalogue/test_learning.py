@@ -8,7 +8,7 @@ from tagkin.annotator import Annotator
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters, SuggestOptions, open_for_scan
 from tagkin.errors import InvalidInput
 
-from .photographs import check_invariants, put_red_and_blue
+from .photographs import check_invariants, put_red_and_blue, select
 from .suggested import offer, open_suggestions
 
 
@@ -41,7 +41,7 @@ def test_untagged_means_one_thing(catalogue, folder, rescan):
 
     def untagged() -> set[str]:
         check_invariants(catalogue)
-        there = [path for _, path, _ in catalogue.photographs.search(untagged=True)]
+        there = select(catalogue, untagged=True)
         firsts = set(training_tags(catalogue, only_untagged=True))
         assert firsts <= set(there)
         assert catalogue.status().n_untagged == len(firsts)

@@ -6,7 +6,7 @@ from tagkin.catalogue import Shown
 from tagkin.catalogue.collection_model import fit_pays
 from tagkin.errors import InvalidInput
 
-from .photographs import check_invariants
+from .photographs import check_invariants, select
 from .suggested import OFFERED, content, decisions, offer, open_suggestions
 
 
@@ -71,7 +71,7 @@ def test_a_tag_that_stands_in_files_is_confirmed_where_it_was_doubted(catalogue)
             "INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.9, x'')", (*suggestion, run.id)
         )
     assert len(catalogue.decisions.decide_pairs([suggestion])) == 1
-    assert [path for _, path, _ in catalogue.photographs.search([suggestion[1]])] == ["a.jpg"]
+    assert select(catalogue, tags=(suggestion[1],)) == ["a.jpg"]
     check_invariants(catalogue)
 
 

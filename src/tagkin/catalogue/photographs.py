@@ -235,11 +235,8 @@ class Photographs(Part):
 
     def search(
         self,
-        tags: Sequence[int] = (),
+        name: str = "",
         *,
-        untagged: bool = False,
-        folder: str | None = None,
-        name: str | None = None,
         among: Sequence[int] | None = None,
         n: int = 60,
         after: int = 0,
@@ -248,47 +245,27 @@ class Photographs(Part):
 
         Parameters
         ----------
-        tags : sequence of int
-            Only photographs that have all these tags, in files or accepted.
-        untagged : bool, default False
-            Only photographs without tags.
-        folder : str, optional
-            Only photographs in this folder, from the root, and its subfolders.
-        name : str, optional
-            Only photographs whose path from the root contains it.
+        name : str, default ""
+            Only photographs whose path from the root contains it, in any case.
         among : sequence of int, optional
-            Only these photographs, by number.
+            Only these photographs, by number, as `tagkin.catalogue.selection` selects them.
         n : int, default 60
             −1 finds all.
         after : int, default 0
             The number of the last photograph of the previous page.
         """
         values: dict[str, SqlValue] = {"after": after, "n": n}
-        conditions = ["p.gone IS NULL", "p.id > :after", in_folder("p.path", folder)]
-        conditions += [_has_tag(tag) for tag in tags[1:]]
-        if untagged:
-            conditions.append("p.content IN (SELECT id FROM contents WHERE n_tags = 0)")
+        conditions = ["p.gone IS NULL", "p.id > :after"]
         if name:
             conditions.append("p.path LIKE CAST(:name AS TEXT) ESCAPE '!'")  # ignores case
             values["name"] = sql_text("%" + re.sub("[!%_]", r"!\g<0>", name) + "%")
         if among is not None:
             conditions.append("p.id IN (SELECT value FROM json_each(:among))")
             values["among"] = as_list(among)
-        condition = " AND ".join(conditions)
-        query = f"SELECT p.id FROM photographs p WHERE {condition}"
-        if tags:
-            # two lists in the same order, so SQLite reads no more than it returns
-            query = (
-                "SELECT o.photograph AS id FROM found o JOIN photographs p ON p.id = o.photograph "
-                f"WHERE o.tag = :tag AND o.photograph > :after AND {condition} UNION "
-                "SELECT p.id FROM decisions o JOIN photographs p ON p.content = o.content "
-                f"WHERE o.tag = :tag AND o.holds AND o.verdict = 1 AND {condition}"
-            )
-            values["tag"] = tags[0]
         rows = self._db.rows(
-            f"SELECT p.id, p.path, c.id, c.digest FROM ({query} ORDER BY 1 LIMIT :n) s "
-            "CROSS JOIN photographs p ON p.id = s.id LEFT JOIN contents c ON c.id = p.content "
-            "ORDER BY s.id",
+            "SELECT p.id, p.path, c.id, c.digest FROM photographs p "
+            "LEFT JOIN contents c ON c.id = p.content "
+            f"WHERE {' AND '.join(conditions)} ORDER BY p.id LIMIT :n",
             values,
         )
         return [
@@ -322,14 +299,6 @@ def incomplete_folders(database: Database) -> list[str]:
 def _folders_of(path: str) -> list[str]:
     """Return the folders, from the root, that a photograph is in; the root itself is empty."""
     return ["", *(path[:end] for end, char in enumerate(path) if char == "/")]
-
-
-def _has_tag(tag: int) -> str:
-    return (
-        f"(EXISTS (SELECT 1 FROM found f WHERE f.photograph = p.id AND f.tag = {int(tag)}) "
-        "OR EXISTS (SELECT 1 FROM decisions d WHERE d.content = p.content "
-        f"AND d.tag = {int(tag)} AND d.holds AND d.verdict = 1))"
-    )
 
 
 def in_folder(column: str, folder: str | None) -> str:

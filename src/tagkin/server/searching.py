@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,14 +86,12 @@ def search_answer(
     after: int,
 ) -> Answer:
     """Return photographs that filters leave, with a text in their path."""
-    # SQLite finds tags and photographs without tags itself
-    untagged = bool(selection.untagged)
-    others = replace(selection, tags=(), untagged=None if untagged else selection.untagged)
-    selected = views.select(catalogue, others)
-    among = None if selected is None else selected.photographs.numbers.tolist()
-    matches = catalogue.photographs.search(
-        selection.tags, untagged=untagged, name=name or None, among=among, n=n, after=after
-    )
+    selected = views.select(catalogue, selection)
+    among = None
+    if selected is not None:
+        later = selected.photographs.numbers[selected.photographs.numbers > after]
+        among = (later if name else later[:n]).tolist()
+    matches = catalogue.photographs.search(name, among=among, n=n, after=after)
     cards = [make_result(_card_at(path, file)) for _, path, file in matches]
     is_of_burst = (selection.burst or "").isdecimal()
     return {
@@ -121,7 +118,7 @@ def words_answer(
     catalogue, selected = reading.catalogue, reading.selected
     if selected is not None or name:
         among = None if selected is None else selected.photographs.numbers.tolist()
-        matches = catalogue.photographs.search(name=name, among=among, n=-1)
+        matches = catalogue.photographs.search(name, among=among, n=-1)
         allowed = {file.content for _, _, file in matches if file is not None}
         ranked = [match for match in ranked if match.content in allowed]
     page = ranked[after : after + n]

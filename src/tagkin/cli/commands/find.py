@@ -68,6 +68,7 @@ def find(
             raise typer.BadParameter("--like goes with neither --tag nor --folder.")
         _find_like(like, n, as_json, catalogue)
         return
+    from tagkin.catalogue.selection import PhotographIndex, Selection
     from tagkin.catalogue.word_search import WordSearch
 
     text = " ".join(words or ())
@@ -75,11 +76,12 @@ def find(
         near = folder if folder is not None and folder.is_dir() else None
         with open_for_command(catalogue, near=near) as opened:
             part = find_folder(opened, folder)
-            tags = opened.tags.find(tag or ())
-            matches = opened.photographs.search(tags, folder=part, n=-1)
-            allowed = {file.content for _, _, file in matches if file is not None}
+            selection = Selection(folder=part, tags=tuple(opened.tags.find(tag or ())))
+            selected = PhotographIndex(opened.database).select(opened.database, selection)
             reader = opened.model.reader()
-            photographs = [p for p in opened.photographs.with_tags() if p.content in allowed]
+            photographs = opened.photographs.with_tags()
+            has = selected.has([photograph.content for photograph in photographs])
+            photographs = [photographs[i] for i in has.nonzero()[0].tolist()]
             with reader.open_cache() as cache:
                 search, missing = WordSearch.open(reader, photographs, cache)
         seen = reader.read([p.file for p in missing], step)
