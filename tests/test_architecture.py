@@ -562,7 +562,6 @@ MANY_OPTIONS = {
     "annotator/feature_annotator.py: fit",
     "annotator/feature_annotator.py: suggest",
     "catalogue/catalogue.py: write",
-    "catalogue/photographs.py: search",
     "collection/sidecars/embedding.py: embed_tags",
     "collection/sidecars/sidecar_files.py: add_tags",
     "feature_files/streaming.py: fit_streamed",
@@ -663,7 +662,7 @@ DOORS = [
         r"^\s*(import|from) tagkin\.immich\b(?!\.name\b)",
         ["src"],
         {
-            *(f"src/tagkin/catalogue/{name}.py" for name in ("known_sources", "server_source")),
+            *(f"src/tagkin/catalogue/{name}.py" for name in ("catalogue", "server_source")),
             "src/tagkin/cli/commands/connect.py",
             *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "library", "server")),
         },

@@ -25,7 +25,7 @@ def test_there_are_at_most_thirty_public_names():
         assert hasattr(catalogue, name)
 
 
-DOORS = ("known_sources", "open_index", "run_texts", "selection", "word_search")
+DOORS = ("known_catalogues", "open_index", "selection", "word_search")
 
 
 def test_other_rooms_use_public_names_only():

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tagkin.catalogue import Catalogue, open_for_scan
-from tagkin.catalogue.known_sources import server_folder
+from tagkin.catalogue.known_catalogues import server_folder
 from tagkin.immich import Connection, store_connection
 
 from .serving import KEY, Immich, Photo

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.catalogue.known_sources import server_folder
+from tagkin.catalogue.known_catalogues import server_folder
 from tests.cli.conftest import call, lines
 from tests.cli.synthetic import make_photographs
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from tagkin.catalogue import open_for_scan
-from tagkin.catalogue.known_sources import server_folder
+from tagkin.catalogue.known_catalogues import server_folder
 from tagkin.catalogue.target_paths import is_inside
 
 from .conftest import path_of, picture

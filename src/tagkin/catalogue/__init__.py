@@ -8,14 +8,13 @@ The modules, in the order in which a collection needs them:
 | module | content |
 |---|---|
 | **open** | |
-| `catalogue` | `Catalogue`, with a method for each command; opening one |
-| `known_catalogues` | which catalogue belongs to which folder |
+| `catalogue` | `Catalogue`, with a method for each command; a folder as the source; opening one |
+| `known_catalogues` | which catalogue belongs to which folder; folders of servers |
 | `database` | the SQLite file: connection, transactions, runs |
 | `writer_lock` | one writer at a time |
 | `schema` | tables and triggers |
 | `columns` | values as columns store them, and damaged values |
 | `source` | where photographs live: the interface |
-| `known_sources` | which source a catalogue has; a folder as the source |
 | `server_source` | a server that keeps tags as the source |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
@@ -50,8 +49,7 @@ The modules, in the order in which a collection needs them:
 | `written_files` | where the files of past writes are now; writes of killed runs |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
-| `runs` | the history, and how fast a person answers |
-| `run_texts` | what runs did, in words |
+| `runs` | the history, also in words, and how fast a person answers |
 | **exchange** | |
 | `exchange` | export and import |
 """

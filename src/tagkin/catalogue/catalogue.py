@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -18,23 +19,31 @@ from tagkin.catalogue.decisions import Decisions
 from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, explain_photograph
-from tagkin.catalogue.file_reading import check_listing, list_folder
+from tagkin.catalogue.file_reading import (
+    Listed,
+    Listing,
+    Reading,
+    check_listing,
+    list_folder,
+    read_photograph,
+)
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.known_sources import open_source, server_name
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
 from tagkin.catalogue.selection import Selection
-from tagkin.catalogue.source import Source, WriteOptions
+from tagkin.catalogue.server_source import ServerSource
+from tagkin.catalogue.source import Source, TagWriter, UndoWrite, WriteOptions
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_file import TagFile
 from tagkin.catalogue.tags import Tags
-from tagkin.catalogue.undo import UndoResult, undo_run
-from tagkin.catalogue.write_records import Writes
-from tagkin.catalogue.write_run import WriteRun, write_tags
+from tagkin.catalogue.undo import UndoResult, undo_in_folder, undo_run
+from tagkin.catalogue.write_records import PastWrite, Writes
+from tagkin.catalogue.write_run import FolderWriter, WriteRun, write_tags
+from tagkin.catalogue.written_files import finish_writes
 from tagkin.collection.discovery import has_photograph
-from tagkin.collection.sidecars import Convention
+from tagkin.collection.sidecars import Convention, check_exiftool
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
@@ -102,7 +111,7 @@ class Catalogue:
     @property
     def server(self) -> str:
         """The program on whose server the photographs live; empty for a folder."""
-        return server_name(self.root)
+        return known_catalogues.server_name(self.root)
 
     @cached_property
     def source(self) -> Source:
@@ -163,7 +172,7 @@ class Catalogue:
         on_news : callable
             Called when a step has stored suggestions, with the files that could not be read.
         """
-        return catch_up(self.database, words, progress=progress, on_news=on_news)
+        return catch_up(self.database, self.source, words, progress=progress, on_news=on_news)
 
     def status(self) -> Status:
         """Return counts of photographs, tags, decisions and remaining work."""
@@ -250,6 +259,60 @@ class Catalogue:
         return exchange.import_lines(self.database, lines)
 
 
+# --- where photographs live --------------------------------------------------------------
+
+
+class FolderSource:
+    """The folder of a catalogue; see `tagkin.catalogue.source.Source`."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    @property
+    def title(self) -> str:
+        """The path of the folder."""
+        return str(self._database.root)
+
+    def list_photographs(self, step: Progress) -> Listing:
+        """Find photographs and sidecars by their names and states."""
+        listing = list_folder(self._database.root)
+        check_listing(self._database.root, listing)
+        return listing
+
+    def read(self, listed: Listed, with_content: bool) -> Reading:
+        """Read a photograph and its sidecars."""
+        return read_photograph(listed, with_content)
+
+    def check_options(self, options: WriteOptions) -> None:
+        """Reject `embed` if exiftool is missing."""
+        if options.embed:
+            check_exiftool()
+
+    def open_writer(self, options: WriteOptions, paths: Iterable[str]) -> TagWriter:
+        """Return a writer of sidecars, or into photographs."""
+        return FolderWriter(self._database, options, paths)
+
+    def finish_writes(self) -> int:
+        """Compare the files of unfinished writes with their records."""
+        return finish_writes(self._database)
+
+    def open_undo(self, writes: Sequence[PastWrite]) -> AbstractContextManager[UndoWrite]:
+        """Restore files."""
+        return undo_in_folder(self._database, writes)
+
+
+def open_source(database: Database) -> Source:
+    """Return the source of a catalogue's photographs."""
+    if not known_catalogues.server_name(database.root):
+        return FolderSource(database)
+    from tagkin.immich import ImmichServer, read_connection  # imported if a person connected
+
+    connection = read_connection(database.root)
+    if connection is None:
+        raise InvalidInput("Not connected to Immich: tagkin connect immich ADDRESS")
+    return ServerSource(database, ImmichServer(connection, database.root))
+
+
 # --- opening -----------------------------------------------------------------------------
 
 
@@ -307,7 +370,7 @@ def open_for_scan(
     root = Path(os.path.realpath(folder))
     is_named = path is not None
     path = path.absolute() if path is not None else _choose_path(root)
-    if not path.exists() and not server_name(root) and not has_photograph(root):
+    if not path.exists() and not known_catalogues.server_name(root) and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     database = Database(path, write=True, create=True, command=command, dry_run=dry_run)
     try:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.known_sources import open_source
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.scanner import scan_folder
+from tagkin.catalogue.source import Source
 from tagkin.catalogue.suggest_run import SuggestOptions, SuggestRun
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.images import Failure
@@ -40,6 +40,7 @@ class _Stopped(Exception):
 
 def catch_up(
     database: Database,
+    source: Source,
     words: Sequence[str],
     *,
     progress: Progress,
@@ -55,7 +56,7 @@ def catch_up(
             progress(SCANNING, done, total)
 
     with ThreadPoolExecutor(1) as pool:
-        scan = pool.submit(scan_folder, database, open_source(database), scan_step)
+        scan = pool.submit(scan_folder, database, source, scan_step)
         scan.add_done_callback(lambda _: progress(SCANNING, 1, 1))
         try:
             while True:

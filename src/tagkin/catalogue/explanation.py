@@ -10,7 +10,7 @@ from tagkin.catalogue.columns import read_json, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REMOVED
-from tagkin.catalogue.known_sources import server_name
+from tagkin.catalogue.known_catalogues import server_name
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
 from tagkin.collection.sidecars import WrittenTag, provenance_of

@@ -1,4 +1,8 @@
-"""Which catalogue belongs to which folder: one for each folder, in the user's data folder."""
+"""Which catalogue belongs to which folder: one for each folder, in the user's data folder.
+
+There is also the folder of a server, with its connection and small copies of its photographs. It is
+the root of its catalogue. No other folder can name a server.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from platformdirs import user_data_dir
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.filesystem import make_private_folder, write_whole
+from tagkin.immich.name import NAME
 
 __all__ = [
     "default_data_folder",
@@ -21,6 +26,8 @@ __all__ = [
     "known_catalogues",
     "new_path",
     "remember",
+    "server_folder",
+    "server_name",
 ]
 
 _N_NAMED = 5  # collections in a message
@@ -90,6 +97,16 @@ def new_path(root: Path) -> Path:
     """Return the path for a folder's new catalogue."""
     key = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
     return default_data_folder() / "catalogues" / f"{root.name or 'photographs'}-{key}.sqlite"
+
+
+def server_folder() -> Path:
+    """Return the folder of the collection on a server."""
+    return default_data_folder().absolute() / "servers" / NAME.lower()
+
+
+def server_name(root: Path) -> str:
+    """Return the program whose server a root is the folder of; empty for other folders."""
+    return NAME if root == server_folder().resolve() else ""
 
 
 def find_catalogue(catalogue: Path | None, near: Path | None) -> Path:

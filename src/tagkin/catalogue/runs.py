@@ -1,4 +1,4 @@
-"""The history: every run with its time, parameters, model and outcome; the pace of a review."""
+"""The history: every run with its parameters and outcome, and in words; the pace of a review."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.errors import NotFound
+from tagkin.wording import changes_text, count, quote_tags
 
 __all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
 
@@ -19,6 +20,7 @@ _SELECT = (
     "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id)) FROM runs r"
 )
 
+_NAMED = 3  # tags of a run in words
 _N_RUNS = 200  # last runs that are considered
 _LONGEST = 180.0  # seconds between two steps; after a longer time, the person was away
 _SHORTEST = 0.25  # seconds; nobody sees and answers faster, so a script or a held key did
@@ -54,6 +56,61 @@ class PastRun:
     undoes: int | None
     undone_by: int | None
     """The undo of this run; None if that undo was undone."""
+
+    def describe(self, decided: DecisionCounts | None) -> str:
+        """Describe what the run did, for example ``accepted 3 tags on 2 photographs``.
+
+        `decided` are its decisions. It has ended.
+        """
+
+        def n(name: str) -> int:
+            value = self.outcome.get(name)
+            return value if isinstance(value, int) else 0
+
+        value = self.parameters.get("tags")
+        tags = quote_tags(value if isinstance(value, list) else [], _NAMED)
+        match self.what:
+            case "scan":
+                changes = changes_text({name: n(name) for name in self.outcome}) or "no change"
+                return f"scanned {count(n('photographs'), 'photograph')}: {changes}"
+            case "train":
+                photographs = count(n("photographs"), "photograph")
+                return f"learned {count(n('tags'), 'tag')} from {photographs}"
+            case "suggest":
+                photographs = count(n("with_suggestions"), "photograph")
+                return f"suggested {count(n('suggestions'), 'tag')} for {photographs}"
+            case "accept" | "reject" | "review" if decided is not None:
+                verdicts = {"accepted": decided.n_accepted, "rejected": decided.n_rejected}
+                done = [f"{verb} {count(n, 'tag')}" for verb, n in verdicts.items() if n]
+                return f"{' and '.join(done)} on {count(decided.n_photographs, 'photograph')}"
+            case "finish" if "photographs" in self.outcome:
+                rejected = count(n("decisions"), "suggestion")
+                return f"finished {count(n('photographs'), 'photograph')}, and rejected {rejected}"
+            case "finish":
+                return f"finished {tags}: rejected on {count(n('decisions'), 'photograph')}"
+            case "import":
+                return f"imported {count(n('decisions'), 'decision')}"
+            case "incomplete":
+                folder = self.parameters.get("folder") or "the whole collection"
+                return f"declared incomplete: the tags in {folder}"
+            case "write":
+                failed = f"; {count(n('failures'), 'file')} failed" if n("failures") else ""
+                removed = f", removed {count(n('removed'), 'tag')}" if n("removed") else ""
+                wrote = f"wrote {count(n('tags'), 'tag')} into {count(n('files'), 'file')}"
+                return f"{wrote}{removed}{failed}"
+            case "undo":
+                return f"undid run {self.undoes}"
+            case "tags rename":
+                return f"renamed {tags} to {quote_tags([str(self.parameters['into'])])}"
+            case "tags merge":
+                return f"merged {tags} into {quote_tags([str(self.parameters['into'])])}"
+            case "tags forget":
+                return f"forgot {tags}"
+            case "tags hide":
+                return f"hid {tags}"
+            case "tags restore":
+                return f"restored {tags}"
+        return self.what
 
 
 class DecisionCounts(NamedTuple):

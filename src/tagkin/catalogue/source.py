@@ -1,6 +1,6 @@
 """Where the photographs of a collection live: the interface that a catalogue knows.
 
-`folder_source` has it for a folder, `server_source` for a server that keeps tags itself.
+`FolderSource` has it for a folder, `ServerSource` for a server that keeps tags itself.
 """
 
 from __future__ import annotations

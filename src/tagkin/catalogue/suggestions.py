@@ -126,6 +126,7 @@ class Suggestions(Part):
             never = set(self._db.column("SELECT id FROM tags WHERE forgotten OR hidden"))
             for content, suggested in suggestions:
                 self._db.execute("DELETE FROM suggestions WHERE content = ?", (content,))
+                numbers = [number_of(s.tag) for s in suggested]  # a new tag is known from here on
                 known = self._db.column(
                     "SELECT tag FROM decisions WHERE content = ?1 AND holds "
                     "UNION SELECT other.id FROM photographs p JOIN found f ON f.photograph = p.id "
@@ -135,8 +136,8 @@ class Suggestions(Part):
                 )
                 omitted = never.union(known)
                 new: dict[int, TagSuggestion] = {}
-                for suggestion in suggested if None not in omitted else ():  # None: it is finished
-                    if (tag := number_of(suggestion.tag)) not in omitted:
+                for tag, suggestion in zip(numbers, suggested, strict=True):
+                    if tag not in omitted and None not in omitted:  # None: it is finished
                         new.setdefault(tag, suggestion)
                 rows = [
                     (

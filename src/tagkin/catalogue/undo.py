@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,10 +38,20 @@ from tagkin.collection.sidecars import (
 from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.progress import Progress
+from tagkin.wording import count
 
 __all__ = ["UndoResult", "undo_in_folder", "undo_run"]
 
 _LATER = "a later run wrote to it, too; only the changes of this run were undone"
+_UNDONE = (
+    ("to restore", "file", "restore {}"),
+    ("to remove", "file", "remove {} that it made"),
+    ("restored", "file", "restored {} byte for byte"),
+    ("removed", "file", "removed {} that it had made"),
+    ("untagged", "file", "undid its changes in {} that somebody changed since"),
+    ("tags removed", "photograph", "removed its tags from {}"),
+    ("already", "file", "found {} as before"),
+)
 _GONE = "not found; undo the run by its number when the file is back"
 
 
@@ -65,6 +76,12 @@ class UndoResult:
     def not_exact(self) -> list[FileUndone]:
         """Files that somebody changed or removed since, so not every byte is as before."""
         return [file for file in self.files if file.how in ("untagged", "kept", "gone")]
+
+    def describe(self) -> str:
+        """Count what happened to files, for example ``restored 2 files byte for byte``."""
+        n = Counter(file.how for file in self.files)
+        parts = [text.format(count(n[how], what)) for how, what, text in _UNDONE if n[how]]
+        return " and ".join(parts) or "nothing was left of its changes"
 
 
 def undo_run(database: Database, source: Source, number: int | None, step: Progress) -> UndoResult:

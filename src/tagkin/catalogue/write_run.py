@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -46,6 +46,7 @@ from tagkin.collection.sidecars import (
 from tagkin.errors import InvalidInput, SidecarError, StorageError, UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.progress import Progress
+from tagkin.wording import count
 
 __all__ = ["FolderWriter", "WriteRun", "write_tags"]
 
@@ -79,6 +80,22 @@ class WriteRun:
     def n_removed(self) -> int:
         """Tags that were, or would be, removed from files."""
         return sum(len(file.removed) for file in self.files if file.state != "there")
+
+    def describe(self) -> str:
+        """Count written tags and files, for example ``12 tags into 3 sidecars, 1 of them new``."""
+        files = [file for file in self.files if file.tags and file.state != "there"]
+        if not files:
+            return ""
+        n_new = sum(file.is_new for file in files)
+        new = f", {'all' if n_new == len(files) else f'{n_new:,}'} of them new" if n_new else ""
+        return f"{count(self.n_tags, 'tag')} into {self.describe_places(files)}{new}"
+
+    @staticmethod
+    def describe_places(files: Sequence[FileWrite]) -> str:
+        """Count files, for example ``2 photographs and 1 sidecar``."""
+        n_embedded = sum(file.is_embedded for file in files)
+        counts = {"photograph": n_embedded, "sidecar": len(files) - n_embedded}
+        return " and ".join(count(n, kind) for kind, n in counts.items() if n)
 
 
 def write_tags(

@@ -98,7 +98,7 @@ def find_on_server(value: object) -> object:
         return [find_on_server(each) for each in value]
     if not isinstance(value, Path) or value.parts[:1] != (NAME.lower(),):
         return value
-    from tagkin.catalogue.known_sources import server_folder
+    from tagkin.catalogue.known_catalogues import server_folder
 
     folder = server_folder()
     return folder.joinpath(*value.parts[1:]) if folder.is_dir() else value

@@ -17,7 +17,6 @@ from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment
 
 from tagkin.catalogue import Catalogue, DecisionCounts, PastRun
-from tagkin.catalogue.run_texts import describe_run
 from tagkin.catalogue.selection import Selection
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers, searching
@@ -235,7 +234,7 @@ def _describe(catalogue: Catalogue, run: PastRun, decided: DecisionCounts | None
     """Describe a run with the first tags that a person decided on, unless these are very many."""
     if run.ended_at is None:
         return f"{run.what}: not finished"
-    text = describe_run(run, decided)
+    text = run.describe(decided)
     text = text[0].upper() + text[1:]
     n_decided = 0 if decided is None else decided.n_accepted + decided.n_rejected
     if not 0 < n_decided <= _MAX_DECISIONS or run.parameters.get("tags"):

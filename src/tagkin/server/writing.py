@@ -10,7 +10,6 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import Depends
 
 from tagkin.catalogue import Catalogue, UndoResult, WriteRun
-from tagkin.catalogue.run_texts import describe_undo, describe_write
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, TagkinError
@@ -181,7 +180,7 @@ def _plan_answer(result: WriteRun) -> dict[str, object]:
         "error": "",
         "edited": edited_text(result.to_confirm, "New suggestions keep"),
         "files": len(result.files),
-        "text": "; ".join(text for text in (describe_write(result), removed) if text),
+        "text": "; ".join(text for text in (result.describe(), removed) if text),
         "kinds": kinds,
         "folders": [
             {"name": name} | {kind: counts[kind] for kind in kinds}
@@ -207,14 +206,14 @@ def _how(is_embedded: bool, is_new: bool, why: str) -> str:
 
 
 def _write_state(result: WriteRun) -> State:
-    texts = [f"Wrote {describe_write(result)}."] if result.n_tags else []
+    texts = [f"Wrote {result.describe()}."] if result.n_tags else []
     texts += [f"Removed {count(result.n_removed, 'tag')}."] if result.n_removed else []
     text = " ".join(texts) if result.n_written else "No file was written."
     return _done(text, result.run, result.failures, can_undo=bool(result.n_written))
 
 
 def _undo_state(result: UndoResult) -> State:
-    text = f"Undid run {result.undoes.id}: {describe_undo(result)}."
+    text = f"Undid run {result.undoes.id}: {result.describe()}."
     if result.run is None:
         text = f"Nothing of run {result.undoes.id} was undone."
     if n_gone := sum(file.how == "gone" for file in result.files):

@@ -47,7 +47,7 @@ def connect(
     tagkin connect immich https://immich.example.org
     tagkin connect immich http://192.168.1.5:2283
     """
-    from tagkin.catalogue.known_sources import server_folder
+    from tagkin.catalogue.known_catalogues import server_folder
     from tagkin.immich import Connection, ImmichServer, check_address, store_connection
 
     folder, address = server_folder(), check_address(address)

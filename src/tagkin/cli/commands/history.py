@@ -59,7 +59,5 @@ def _describe(run: PastRun, decided: DecisionCounts | None) -> str:
     """Describe what a run did, whether it ended, and whether it was undone."""
     if run.ended_at is None:
         return f"{run.what}: not finished"
-    from tagkin.catalogue.run_texts import describe_run
-
-    text = describe_run(run, decided)
+    text = run.describe(decided)
     return f"{text}; undone by run {run.undone_by}" if run.undone_by else text

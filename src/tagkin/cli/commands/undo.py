@@ -99,13 +99,11 @@ def _show(catalogue: Catalogue, result: UndoResult) -> None:
 
 
 def _summarise(result: UndoResult, dry_run: bool) -> str:
-    from tagkin.catalogue.run_texts import describe_undo
-
     run = f"run {result.undoes.id} ({result.undoes.what})"
     if result.undoes.what == "write":
         if not dry_run and result.run is None:
             return f"Nothing of {run} was undone."
-        return f"{'Would undo' if dry_run else 'Undid'} {run}: {describe_undo(result)}."
+        return f"{'Would undo' if dry_run else 'Undid'} {run}: {result.describe()}."
     what = count(len(result.decisions), "decision")
     if result.undoes.what == "incomplete":
         what = "the tags count as complete again"

@@ -159,15 +159,13 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
 
 
 def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
-    from tagkin.catalogue.run_texts import describe_write, places_text
-
     files = [file for file in result.files if file.state != "there"]
     if not files and not result.failures:
         return "There is nothing to write: no accepted tag is missing in a file."
     if not files:
         return "Nothing was written."
     files = [file for file in files if file.tags] or files  # others only lose tags
-    places = places_text(files)
+    places = result.describe_places(files)
     if not result.n_tags and not result.n_removed:
         if dry_run:
             return f"Would bring the lists of tags in {places} in step."
@@ -179,7 +177,7 @@ def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
         if dry_run:
             return f"Would remove {what}."
         return f"Run {result.run}: removed {what}. `tagkin undo` undoes it."
-    what = describe_write(result)
+    what = result.describe()
     paths = {file.photograph for file in files}
     contents = {catalogue.photographs.content_of(path) for path in paths}
     if len(contents) < len(paths):
