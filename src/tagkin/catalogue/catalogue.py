@@ -137,17 +137,10 @@ class Catalogue:
     ) -> Scan:
         """Bring the catalogue up to date with its folder; write nothing in the folder.
 
-        Photographs in an unreadable folder are assumed to exist still.
-
-        Parameters
-        ----------
-        tags : path or "embedded", optional
-            A tag file to read besides the keywords in photographs and sidecars. Default: the tag
-            file of the last scan; in the first scan, ``metadata.jsonl`` or ``metadata.csv`` in the
-            folder. "embedded" reads only keywords.
-        column : str, optional
-            The column of tags in that file.
-        progress : function of (what, done, total), optional
+        Photographs in an unreadable folder are assumed to exist still. `tags` names a tag file to
+        read besides the keywords in photographs and sidecars, with its `column` of tags. Default:
+        the tag file of the last scan; in the first scan, ``metadata.jsonl`` or ``metadata.csv`` in
+        the folder. "embedded" reads only keywords.
         """
         tag_file = None if tags is None else TagFile(tags, column)
         return scan_folder(self.database, self.source, progress or silent, tag_file)
@@ -161,16 +154,10 @@ class Catalogue:
     ) -> bool:
         """Scan the folder, and learn and suggest until nothing is left to do.
 
-        Return whether there are new suggestions.
-
-        Parameters
-        ----------
-        words : sequence of str
-            Tags to suggest by name if there are too few tags to learn from.
-        progress : function of (what, done, total)
-            Called from two threads: the scan reports `tagkin.progress.SCANNING`.
-        on_news : callable
-            Called when a step has stored suggestions, with the files that could not be read.
+        Return whether there are new suggestions. `words` are suggested by name if there are too few
+        tags to learn from. `progress` is called from two threads: the scan
+        reports `tagkin.progress.SCANNING`. `on_news` is called when a step has stored
+        suggestions, with the files that could not be read.
         """
         return catch_up(self.database, self.source, words, progress=progress, on_news=on_news)
 
@@ -231,17 +218,8 @@ class Catalogue:
 
         Files are restored byte for byte, or removed if the run created them. A file that somebody
         else changed since keeps these changes, and loses only the tags. If a file fails, the other
-        files are still restored; undo again to retry. In a dry run, files are only listed.
-
-        Parameters
-        ----------
-        run : int, optional
-            Default: the last run that can be undone.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such run, or nothing left of it to undo.
+        files are still restored; undo again to retry. In a dry run, files are only listed. The
+        default is the last run that can be undone; without one, the error is `InvalidInput`.
         """
         return undo_run(self.database, self.source, run, progress or silent)
 
@@ -325,17 +303,10 @@ def open_catalogue(
     is_lent: bool = False,
     dry_run: bool = False,
 ) -> Catalogue:
-    """Open the catalogue at a path, of a photograph or folder, or the only one.
+    """Open the catalogue at a path, or that of the collection which a photograph or folder is in.
 
-    Parameters
-    ----------
-    path : path, optional
-        The catalogue.
-    near : path, optional
-        A photograph or a folder of the collection. Default: the current folder, or the only
-        collection.
-    write, command, is_lent, dry_run
-        As in `Database`.
+    The default of `near` is the current folder, or the only collection. The other options are as in
+    `Database`.
     """
     path = known_catalogues.find_catalogue(path, near)
     return Catalogue(Database(path, write=write, command=command, is_lent=is_lent, dry_run=dry_run))
@@ -346,16 +317,8 @@ def open_for_scan(
 ) -> Catalogue:
     """Open the catalogue of a folder, create it if needed, and recognise a moved folder.
 
-    Parameters
-    ----------
-    folder : path, optional
-        Default: the folder of the catalogue `path`, or the only scanned folder.
-    path : path, optional
-        The catalogue. If the folder has another catalogue, that stays its default.
-    command : str, default "scan"
-        The writer's command, for the error of a second writer.
-    dry_run : bool, default False
-        Create and remember nothing; open a copy in memory.
+    The default is the folder of the catalogue `path`, or the only scanned folder. If the folder has
+    another catalogue than `path`, that stays its default. A dry run creates and remembers nothing.
     """
     if folder is None:
         catalogue = open_catalogue(path, write=True, command=command, dry_run=dry_run)

@@ -209,10 +209,7 @@ class CollectionModel(Part):
         A photograph with tags in its files is complete, unless a person declared them incomplete,
         and so is a finished photograph. On other photographs, only their tags and rejected tags are
         known. This also stores the quality of each tag, and tags that seem wrong or missing.
-
-        Returns
-        -------
-        run : int
+        Return the number of the run.
         """
         folder = self.folder
         n_tagged = self.n_tagged() if n_first is None else n_first
@@ -264,19 +261,9 @@ class CollectionModel(Part):
     ) -> SuggestRun:
         """Suggest tags for photographs, in place of earlier suggestions for them.
 
-        Tags that a person decided on are not suggested again.
-
-        Parameters
-        ----------
-        annotator : Annotator
-        options : SuggestOptions
-        contents : sequence of TaggedContent
-            The photographs, as `Photographs.with_tags` returns them.
-        fingerprint : str, optional
-            Of the annotator. Without it, the annotator is not fitted, and suggests the words of
-            ``options.vocabulary`` by their meaning.
-        on_stored : function, optional
-            Called with the suggestions of each block of photographs when they are stored.
+        Tags that a person decided on are not suggested again. An annotator without a `fingerprint`
+        is not fitted, and suggests the words of ``options.vocabulary`` by their meaning.
+        `on_stored` is called with suggestions for a block of photographs when they are stored.
         """
         with self._db.run("suggest", options.to_dict(), model=fingerprint) as run:
             run.outcome["kept"] = confirm_edits(self._db, annotator)
@@ -345,12 +332,8 @@ class CollectionModel(Part):
     ) -> SuggestRun:
         """Retrain during a review, and suggest tags for every photograph.
 
-        The old model and its suggestions stay until the new model has replaced them.
-
-        Parameters
-        ----------
-        annotator : Annotator, optional
-            Default: one with the settings of the existing model.
+        The old model and its suggestions stay until the new model has replaced them. The default is
+        an annotator with the settings of the existing model.
         """
         if annotator is None:
             from tagkin.annotator import Annotator

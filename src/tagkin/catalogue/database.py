@@ -79,20 +79,10 @@ class Run:
 class Database:
     """One connection that threads share.
 
-    Parameters
-    ----------
-    path : Path
-    write : bool
-        Whether to write. A second writer gets an error; readers are always allowed.
-    create : bool
-        Whether to create a missing file.
-    command : str
-        The writer's command, for the error of a second writer.
-    is_lent : bool
-        Whether the process that started this one lends it the right to write. Both write, and wait
-        for each other's transactions.
-    dry_run : bool
-        Whether to work on a copy in memory, which leaves the file unchanged and unlocked.
+    A second writer gets an error that names the first's `command`; readers are always allowed. With
+    `is_lent`, the process that started this one lends it the right to write: both write, and wait
+    for each other's transactions. A dry run works on a copy in memory, which leaves the file
+    unchanged and unlocked.
     """
 
     def __init__(

@@ -193,26 +193,14 @@ class Decisions(Part):
         """Accept and reject tags of photographs in a step on the review page, as one run.
 
         A decision about what a page showed is stored, even if the suggestion was replaced or
-        removed since. Pass `Shown` to keep the confidence that the page showed.
+        removed since. Pass `Shown` to keep the confidence that the page showed. Accepting a tag
+        that files have changes nothing, unless a page asked about it, it seemed wrong there, or it
+        was rejected before.
 
-        Parameters
-        ----------
-        accepted, rejected : sequences of (content, tag) or Shown
-            Accepting a tag that files have changes nothing, unless a page asked about it, it seemed
-            wrong there, or it was rejected before.
-        only_open : bool, default False
-            Keep earlier decisions, such as those of another window.
-        together : bool, default False
-            The accepted pairs are the rest of a page, which nobody looked at one by one, so a wrong
-            tag may be among them.
-        repeats : collection of int, default ()
-            Runs of earlier attempts at the same step, whose answers got lost. `only_open` does not
-            keep their decisions.
-
-        Raises
-        ------
-        InvalidInput
-            If a content or tag number is unknown, or if a pair is both accepted and rejected.
+        With `only_open`, earlier decisions stay, such as those of another window, but not those of
+        `repeats`, runs of earlier attempts at the same step whose answers got lost. Pairs that are
+        accepted `together` are the rest of a page, which nobody looked at one by one, so a wrong
+        tag may be among them.
         """
         with self._db.transaction():
             states = _pair_states(self._db, self._resolve(accepted, rejected))

@@ -151,15 +151,7 @@ class Photographs(Part):
     def with_tags(
         self, *, folder: str | None = None, only_untagged: bool = False
     ) -> list[TaggedContent]:
-        """Return every existing content with its current tags.
-
-        Parameters
-        ----------
-        folder : str, optional
-            Only photographs in this folder, from the root, and its subfolders.
-        only_untagged : bool, default False
-            Only photographs without tags.
-        """
+        """Return every existing content with its current tags; a folder is named from the root."""
         full_names = self._full_names()
 
         def one_each(names: Iterable[str]) -> list[str]:
@@ -243,16 +235,9 @@ class Photographs(Part):
     ) -> list[tuple[int, str, ContentFile | None]]:
         """Find photographs: number, path, and content unless the last scan could not read it.
 
-        Parameters
-        ----------
-        name : str, default ""
-            Only photographs whose path from the root contains it, in any case.
-        among : sequence of int, optional
-            Only these photographs, by number, as `tagkin.catalogue.selection` selects them.
-        n : int, default 60
-            −1 finds all.
-        after : int, default 0
-            The number of the last photograph of the previous page.
+        `name` is in their paths from the root, in any case. `among` are the numbers of photographs,
+        as `tagkin.catalogue.selection` selects them. A negative `n` finds all. `after` is the
+        number of the last photograph of the previous page.
         """
         values: dict[str, SqlValue] = {"after": after, "n": n}
         conditions = ["p.gone IS NULL", "p.id > :after"]

@@ -96,14 +96,8 @@ def store_lists(
 ) -> bool:
     """Merge the lists of a photograph, and store its tags; return whether they changed.
 
-    Parameters
-    ----------
-    run : int
-        The run to which removals belong.
-    removed_from : int, optional
-        The content that removals are about. Default: that of the photograph.
-    is_same : bool, default True
-        Whether its files are surely the same files as before.
+    Removals belong to a run, and are about the content `removed_from`, by default that of the
+    photograph. `is_same` tells whether its files are surely the same files as before.
     """
     seen = read_seen(database, photograph)
     files = _with_unread(read, seen)

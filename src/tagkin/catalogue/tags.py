@@ -181,13 +181,7 @@ class Tags(Part):
         return dict(rows)
 
     def find(self, names: Sequence[str]) -> list[int]:
-        """Return the numbers of tags in any spelling, of all tags that a name can mean.
-
-        Raises
-        ------
-        NotFound
-            If there is no such tag.
-        """
+        """Return the numbers of tags in any spelling, of all tags that a name can mean."""
         return [number for name in names for number in self._find(name)]
 
     def _find(self, name: str) -> list[int]:
@@ -210,15 +204,9 @@ class Tags(Part):
     # --- changes -------------------------------------------------------------------------
 
     def change(self, what: str, names: Sequence[str], into: str | None = None) -> TagsChanged:
-        """Rename a tag, merge tags into another, forget or hide tags, or restore such tags.
+        """Change tags; `what` is "rename", "merge", "forget", "hide" or "restore".
 
-        Parameters
-        ----------
-        what : "rename", "merge", "forget", "hide" or "restore"
-        names : sequence of str
-            The tags; one for "rename".
-        into : str, optional
-            Their new tag. For "rename" it must be new.
+        `into` is the new tag of a tag that is renamed, where it must be new, or of merged tags.
         """
         numbers = list(dict.fromkeys(self.find(names)))
         if into is not None:

@@ -29,12 +29,7 @@ class WordMatch(NamedTuple):
 
 
 class WordSearch:
-    """Photographs in the order in which words fit them.
-
-    Parameters
-    ----------
-    prior : NamePrior
-    """
+    """Photographs in the order in which words fit them."""
 
     def __init__(self, prior: NamePrior):
         self._prior = prior
