@@ -139,8 +139,8 @@ def _restore(database: Database, changes: Sequence[_Change]) -> None:
     database.execute("PRAGMA defer_foreign_keys = ON")  # until the end of the transaction
     by_table = {table: [c for c in changes if c.table == table] for table in _TABLES}
     for change in by_table["tags"]:
-        if change.before is not None:
-            _restore_tag(database, change, *map(_from_json, change.before))
+        if change.before is not None:  # a tag that the edit created stays, without photographs
+            _restore_tag(database, change.key[0], change.before)
     _restore_rows(database, "found", by_table["found"])
     for change in by_table["found"]:
         if _current(database, change) != change.before:  # its file changed since
@@ -150,9 +150,6 @@ def _restore(database: Database, changes: Sequence[_Change]) -> None:
             _restore_decision(database, change.key[0], *map(_from_json, change.before))
     for table in ("suggestions", "doubts"):
         _restore_rows(database, table, by_table[table])
-    for change in by_table["tags"]:
-        if change.before is None:
-            _delete_unused(database, change.key[0])
 
 
 def _current(database: Database, change: _Change) -> list[_Value] | None:
@@ -163,27 +160,11 @@ def _current(database: Database, change: _Change) -> list[_Value] | None:
     return None if row is None else [_to_json(value) for value in row]
 
 
-def _restore_tag(
-    database: Database,
-    change: _Change,
-    name: SqlValue,
-    key: SqlValue,
-    *state: SqlValue,
-) -> None:
-    query = "SELECT id, name FROM tags WHERE id = ? OR name = ?"
-    same = database.rows(query, (*change.key, name))
-    if same == [(*change.key, name)]:
-        database.execute(
-            "UPDATE tags SET same_as = ?, forgotten = ?, hidden = ?, quality = ? WHERE id = ?",
-            (*state, *change.key),
-        )
-        return
-    if same:  # the tag was deleted, and its name or its number was used again
-        raise InvalidInput(f"It cannot be redone: {same[0][1]!r} is a new tag since.")
+def _restore_tag(database: Database, tag: int, before: Sequence[_Value]) -> None:
+    """Restore the state of a tag; its name and key never change."""
     database.execute(
-        "INSERT INTO tags (id, name, key, same_as, forgotten, hidden, quality) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*change.key, name, key, *state),
+        "UPDATE tags SET same_as = ?, forgotten = ?, hidden = ?, quality = ? WHERE id = ?",
+        (*map(_from_json, before[2:]), tag),
     )
 
 
@@ -214,13 +195,3 @@ def _restore_decision(database: Database, decision: int, tag: SqlValue, holds: S
         "decisions o WHERE o.content = decisions.content AND o.tag = decisions.tag AND o.holds)",
         (decision, holds),
     )
-
-
-def _delete_unused(database: Database, tag: int) -> None:
-    """Delete a tag that the edit created, unless something refers to it since."""
-    used = " UNION ALL ".join(
-        f"SELECT 1 FROM {table} WHERE tag = ?1"
-        for table in ("found", "suggestions", "doubts", "decisions")
-    )
-    used += " UNION ALL SELECT 1 FROM tags WHERE same_as = ?1"
-    database.execute(f"DELETE FROM tags WHERE id = ?1 AND NOT EXISTS ({used})", (tag,))

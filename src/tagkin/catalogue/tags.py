@@ -162,14 +162,6 @@ class Tags(Part):
         )
         return [(number, name) for number, name in rows]
 
-    def list_beginning(self, text: str) -> list[str]:
-        """Return names that begin with a text, in any case, for completion in a shell."""
-        return self._db.column(
-            "SELECT name FROM tags WHERE same_as IS NULL AND instr(lower(name), lower(?)) = 1 "
-            "ORDER BY n_found + n_accepted + n_suggested DESC LIMIT 50",
-            (text,),
-        )
-
     # --- numbers and names ---------------------------------------------------------------
 
     def numbers_of(self, names: Sequence[str]) -> dict[str, int]:

@@ -73,7 +73,8 @@ def complete_tag(incomplete: str) -> list[str]:
 
     try:
         with open_catalogue() as catalogue:
-            return catalogue.tags.list_beginning(incomplete)
+            names = [name for _, name in catalogue.tags.complete(incomplete)]
+            return [name for name in names if name.lower().startswith(incomplete.lower())]
     except TagkinError:
         return []  # a person who types wants no errors
 
