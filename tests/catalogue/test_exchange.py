@@ -86,7 +86,7 @@ def test_a_forgotten_tag_stays_forgotten_after_tags_were_merged_into_it(
     with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
         other.scan()
         other.import_lines(lines(catalogue))
-        assert [tag.name for tag in other.tags.list_all(forgotten=True)] == ["beach"]
+        assert [tag.name for tag in other.tags.list_all() if tag.is_forgotten] == ["beach"]
 
 
 def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):

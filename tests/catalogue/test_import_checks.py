@@ -13,7 +13,7 @@ from tests.catalogue.suggested import decisions
 NOW = "2026-01-02T03:04:05.000006+00:00"
 DIGEST = hashlib.sha256(b"x").hexdigest()
 FIRST = {"kind": "tagkin", "format": "tagkin-decisions", "version": 1}
-TAG = {"kind": "tag", "tag": "sea", "same_as": None, "forgotten": True, "hidden": False}
+TAG = {"kind": "tag", "tag": "sea", "same_as": None, "forgotten": True}
 FOLDER = {"kind": "incomplete", "folder": "2024"}
 DECISION = {
     "kind": "decision",
@@ -62,7 +62,7 @@ def test_decisions_before_the_merge_of_their_tag_go_to_the_new_tag(catalogue):
 def test_a_tag_with_a_nul_is_not_taken_for_another_tag(catalogue):
     """SQLite's functions read a text up to its first NUL."""
     catalogue.import_lines(lines(TAG | {"tag": "dog\0house"}))
-    assert [tag.name for tag in catalogue.tags.list_all(forgotten=True)] == ["doghouse"]
+    assert [tag.name for tag in catalogue.tags.list_all() if tag.is_forgotten] == ["doghouse"]
     assert catalogue.tags.count(catalogue.tags.find(["dog"])[0]).n_found == 1
 
 

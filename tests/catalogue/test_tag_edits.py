@@ -1,12 +1,11 @@
-"""Renamed, merged, hidden and forgotten tags: each edit is a run that undo reverts."""
+"""Renamed, merged and forgotten tags: each edit is a run that undo reverts."""
 
-import json
 import os
 import sys
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_for_scan
+from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants, found_tags
@@ -18,15 +17,14 @@ EDITS = [
     ("merge", ["beach", "dog"], "sea"),
     ("merge", ["holiday"], "journey"),
     ("forget", ["beach", "dog"], None),
-    ("hide", ["beach"], None),
 ]
 
 
 def known(catalogue: Catalogue) -> dict[str, object]:
     """Everything that an edit of tags may change, by names."""
     tags = (
-        "SELECT name, same_as, forgotten, hidden, quality FROM tags WHERE same_as IS NOT NULL "
-        "OR forgotten OR hidden OR n_found + n_accepted + n_rejected + n_suggested ORDER BY name"
+        "SELECT name, same_as, forgotten, quality FROM tags WHERE same_as IS NOT NULL "
+        "OR forgotten OR n_found + n_accepted + n_rejected + n_suggested ORDER BY name"
     )
     doubts = "SELECT content, t.name, kind FROM doubts d JOIN tags t ON t.id = d.tag ORDER BY 1, 2"
     return {
@@ -81,7 +79,7 @@ def test_undo_and_redo(filled: Catalogue, what: str, names: list[str], into: str
 
 def test_the_history_goes_back_step_by_step(filled: Catalogue) -> None:
     states = [known(filled)]
-    for what, names, into in [EDITS[0], ("merge", ["strand"], "sea"), ("hide", ["sea"], None)]:
+    for what, names, into in [EDITS[0], ("merge", ["strand"], "sea"), ("forget", ["sea"], None)]:
         filled.tags.change(what, names, into)
         states.append(known(filled))
     for state in reversed(states[:-1]):
@@ -129,32 +127,38 @@ def test_names_of_files_need_not_be_text(catalogue: Catalogue, folder, rescan) -
     assert known(catalogue) == before
 
 
-def test_a_hidden_tag_is_learned_and_never_suggested(filled: Catalogue) -> None:
-    filled.tags.change("hide", ["beach"])
+def test_a_forgotten_tag_stays_on_photographs(filled: Catalogue) -> None:
+    filled.tags.change("forget", ["beach"])
     assert all("beach" not in tags for tags in open_suggestions(filled).values())
     offer(filled, {"2024/c.jpg": {"beach": 0.9, "sea": 0.4}})
     assert open_suggestions(filled)["2024/c.jpg"] == {"sea": 0.4}
-    tagged = [photo for photo in filled.photographs.with_tags() if "beach" in photo.tags]
-    assert len(tagged) == 3  # two files, one accepted
+    assert not [photo for photo in filled.photographs.with_tags() if "beach" in photo.tags]
     counts = {tag.name: tag for tag in filled.tags.list_all()}
-    assert counts["beach"].is_hidden
-    assert not counts["beach"].is_forgotten
+    assert (counts["beach"].is_forgotten, counts["beach"].n_found) == (True, 2)
     assert "beach" in [name for _, name in filled.tags.complete("bea")]  # people may use it
     run = filled.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"])).run
-    filled.tags.change("hide", ["holiday"])
+    filled.tags.change("forget", ["holiday"])
     filled.undo(run)
     assert "holiday" not in open_suggestions(filled).get("a.jpg", {})  # not by undo either
     filled.tags.change("rename", ["beach"], "strand")
     offer(filled, {"2024/c.jpg": {"strand": 0.9}})
-    assert open_suggestions(filled).get("2024/c.jpg") is None  # it is hidden still
+    assert open_suggestions(filled).get("2024/c.jpg") is None  # it is forgotten still
     filled.tags.change("restore", ["strand"])
     offer(filled, {"2024/c.jpg": {"strand": 0.9}})
     assert open_suggestions(filled)["2024/c.jpg"] == {"strand": 0.9}
     check_invariants(filled)
 
 
+def test_a_name_is_free_again_after_an_undo(filled: Catalogue) -> None:
+    for _ in range(2):
+        filled.tags.change("rename", ["beach"], "strand")
+        filled.undo()
+    assert set(found_tags(filled)["b.jpg"]) == {"beach"}
+    check_invariants(filled)
+
+
 def test_undo_suggests_only_what_is_still_open(filled: Catalogue) -> None:
-    run = filled.tags.change("hide", ["sea"]).run
+    run = filled.tags.change("forget", ["sea"]).run
     filled.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg"], tags=["sea"]))
     filled.completeness.finish_photographs(
         [filled.database.value("SELECT content FROM photographs WHERE path = '2024/d.jpg'")]
@@ -179,12 +183,3 @@ def test_a_redo_takes_nothing_from_a_new_tag(filled: Catalogue) -> None:
     assert decisions(filled)["a.jpg", "pier"] == ACCEPTED
     assert set(found_tags(filled)["b.jpg"]) == {"strand"}
     check_invariants(filled)
-
-
-def test_hidden_tags_are_exported(filled: Catalogue, folder, tmp_path) -> None:
-    filled.tags.change("hide", ["beach"])
-    lines = [json.dumps(line) for line in filled.export_lines()]
-    with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
-        other.scan()
-        other.import_lines(lines)
-        assert [tag.name for tag in other.tags.list_all() if tag.is_hidden] == ["beach"]

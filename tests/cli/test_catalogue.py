@@ -258,8 +258,8 @@ def test_tags_are_changed(on, run, catalogue):
         "Scanned 42 photographs: 42 new",
     ):
         assert text in result, text
-    assert {tag["name"] for tag in on("tags", "list")} == {"scarlet", "cold", "square"}
-    assert [tag["name"] for tag in on("tags", "list", "--forgotten")] == ["circle"]
+    assert {tag["name"] for tag in on("tags", "list")} == {"scarlet", "cold", "square", "circle"}
+    assert [tag["name"] for tag in on("tags", "list") if tag["is_forgotten"]] == ["circle"]
     on("tags", "restore", "circle")
     on("accept", "--tag", "scarlet", "--at-least", "0.1")
     (learned,) = on("train")
@@ -290,17 +290,17 @@ def test_near_duplicates_are_offered(run, tmp_path):
 
 def test_edits_of_tags_are_undone(on, run, catalogue):
     before = on("tags", "list")
-    on("tags", "hide", "red")
+    on("tags", "forget", "red")
     on("tags", "rename", "green", "colour|green")
-    assert {tag["name"] for tag in on("tags", "list") if tag["is_hidden"]} == {"red"}
-    assert "hidden" in done(run("tags", "list", "--catalogue", catalogue))
+    assert {tag["name"] for tag in on("tags", "list") if tag["is_forgotten"]} == {"red"}
+    assert "forgotten" in done(run("tags", "list", "--catalogue", catalogue))
     result = done(run("history", "--catalogue", catalogue))
     assert 'Renamed "green" to "colour|green"' in result
-    assert 'Hid "red"' in result
+    assert 'Forgot "red"' in result
     (undone,) = on("undo")
     assert (undone["what"], undone["tags"]) == ("tags rename", ["green"])
     undo = run("undo", "--catalogue", catalogue)
-    assert '(tags hide): "red" as before.' in undo.stderr
+    assert '(tags forget): "red" as before.' in undo.stderr
     assert on("tags", "list") == before
 
 

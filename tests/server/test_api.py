@@ -292,7 +292,7 @@ def test_overview(browser: Browser) -> None:
 def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:
     beach = tag(catalogue, "beach")
     before = browser.get(f"/api/v1/tags/{beach}/suggestions").json["tag"]
-    assert (before["name"], before["n_suggested"], before["is_hidden"]) == ("beach", 2, False)
+    assert (before["name"], before["n_suggested"], before["is_forgotten"]) == ("beach", 2, False)
     address = f"/api/v1/tags/{beach}/change"
     first = browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json
     assert browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json == first
@@ -305,13 +305,13 @@ def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:
     assert browser.get(f"/api/v1/tags/{beach}/suggestions").json["tag"] == before
     for body, status in (
         ({"what": "rename"}, 400),
-        ({"what": "hide", "into": "strand"}, 400),
+        ({"what": "forget", "into": "strand"}, 400),
         ({"what": "rename", "into": "sea"}, 400),
         ({"what": "rename", "into": " "}, 400),
         ({"what": "write"}, 422),
     ):
         assert browser.post(address, body).status == status, body
-    assert browser.post("/api/v1/tags/999/change", {"what": "hide"}).status == 404
+    assert browser.post("/api/v1/tags/999/change", {"what": "forget"}).status == 404
     assert browser.post(f"/api/v1/tags/{beach}/change", {"what": "restore"}).status == 400
 
 

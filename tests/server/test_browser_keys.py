@@ -360,9 +360,9 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "The best page of any tag": ask,
             },
             {
-                "Rename, merge, nest or forget this tag": rename_tag,
-                "Never suggest this tag": with_keys(
-                    ("h", "document.querySelector('#suggest-again') !== null", True)
+                "Rename, merge or nest this tag": rename_tag,
+                "Forget this tag, or learn it again": with_keys(
+                    ("f", "document.querySelector('#learn-again') !== null", True)
                 ),
             },
             {"Reject marked photographs and accept the rest": accept_page},

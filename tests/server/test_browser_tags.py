@@ -1,4 +1,4 @@
-"""Tags are renamed, merged, nested and hidden on the page, and undo brings them back."""
+"""Tags are renamed, merged, nested and forgotten on the page, and undo brings them back."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -103,29 +103,29 @@ def test_nested(window: Window, served: Served) -> None:
     assert suggested(served)["vehicle|boat"] == N + 1
 
 
-def test_hidden_is_never_suggested(window: Window, served: Served) -> None:
+def test_forgotten_is_never_suggested(window: Window, served: Served) -> None:
     page = edit(window, served, "city")
-    page.locator("#edit-tag [data-change=hide]").click()
-    window.shows("city is never suggested from now on.")
-    page.locator(".done", has_text="You hid this tag").wait_for()
+    page.locator("#edit-tag [data-change=forget]").click()
+    window.shows("city forgotten: it is neither learned nor suggested.")
+    page.locator(".done", has_text="You forgot this tag").wait_for()
     assert suggested(served)["city"] == 0
     page = window.open("/tags")
     assert "city" not in page.locator("#tags").inner_text()
     page = window.open("/overview")
     row = page.locator("#quality tr", has_text="city")
-    assert "hidden" in row.inner_text()
-    run = page.locator("#runs li", has_text="Hid ").first
+    assert "forgotten" in row.inner_text()
+    run = page.locator("#runs li", has_text="Forgot ").first
     assert "city" in run.inner_text()
     run.locator("button").click()
     window.shows("Undone the change of city.")
     page.locator("#quality tr", has_text="city").locator("td", has_text=str(N + 1)).first.wait_for()
 
 
-def test_suggested_again(window: Window, served: Served) -> None:
+def test_learned_again(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['city']}")
-    window.press("h")
-    page.locator("#suggest-again").click()
-    window.shows("city is suggested again after the next training.")
+    window.press("f")
+    page.locator("#learn-again").click()
+    window.shows("city is learned again by the next training.")
     page.locator(".done", has_text="No suggestions left").wait_for()
 
 

@@ -99,7 +99,7 @@ def test_edits_of_tags_change_what_filters_leave(browser: Browser, catalogue: Ca
         return seen
 
     assert names() == {"c.jpg", "d.jpg"}
-    browser.post(f"/api/v1/tags/{tag(catalogue, 'beach')}/change", {"what": "hide"})
+    browser.post(f"/api/v1/tags/{tag(catalogue, 'beach')}/change", {"what": "forget"})
     assert names() == {"d.jpg"}  # nothing else was suggested for c.jpg
     browser.post("/api/v1/undo")
     assert names() == {"c.jpg", "d.jpg"}

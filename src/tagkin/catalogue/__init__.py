@@ -39,7 +39,7 @@ The modules, in the order in which a collection needs them:
 | `decisions` | accepting, rejecting, a step on the review page, undoing |
 | `completeness` | finished photographs and tags, incomplete folders |
 | `decision_records` | decisions in the database, and conditions on them |
-| `tags` | counts and likely duplicates of tags; renaming, merging, hiding, forgetting |
+| `tags` | counts and likely duplicates of tags; renaming, merging, forgetting |
 | `tag_edits` | undo of these edits |
 | `status` | the collection in a few numbers |
 | `explanation` | where each tag of a photograph comes from |

@@ -264,7 +264,7 @@ def reopen_unwritten(database: Database, photograph: int, tags: Iterable[int]) -
 def _reopen(database: Database, condition: str, values: Sequence[SqlValue]) -> None:
     """Reopen the suggestions of decisions `d`.
 
-    Not if a decision on the tag applies, a file has the tag, the tag is forgotten or hidden, or the
+    Not if a decision on the tag applies, a file has the tag, the tag is forgotten, or the
     photograph is finished.
     """
     database.execute(
@@ -275,7 +275,7 @@ def _reopen(database: Database, condition: str, values: Sequence[SqlValue]) -> N
         "AND NOT EXISTS (SELECT 1 FROM decisions h "
         "WHERE h.content = d.content AND h.tag = d.tag AND h.holds) "
         f"AND NOT {FINISHED.format('d.content')} "
-        "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND (t.forgotten OR t.hidden)) "
+        "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND t.forgotten) "
         f"AND {HAS_FILE.format('d.content')}",
         values,
     )

@@ -117,7 +117,6 @@ class Doubts(Part):
             "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id)"
         )
         names: dict[str, str | None] = dict(rows)
-        hidden = self._db.column("SELECT name FROM tags WHERE hidden")
         decided = self._pairs("decisions o JOIN photographs p ON p.content = o.content AND o.holds")
         in_files = self._pairs("found o JOIN photographs p ON p.id = o.photograph")
         paths = self._db.column(
@@ -130,9 +129,7 @@ class Doubts(Part):
             if tag is None:
                 continue
             pair = finding.file, tag
-            is_no_gap = finding.kind == "missing" and (
-                pair in in_files or pair[0] in finished or tag in hidden
-            )
+            is_no_gap = finding.kind == "missing" and (pair in in_files or pair[0] in finished)
             if pair not in decided and not is_no_gap:
                 undecided.setdefault((*pair, finding.kind), dataclasses.replace(finding, tag=tag))
         return list(undecided.values())

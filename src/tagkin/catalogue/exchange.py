@@ -43,13 +43,11 @@ def export_lines(database: Database) -> Iterator[dict[str, object]]:
     """Yield the decisions that apply and the edits of tags, as objects for JSON lines."""
     yield dict(_FIRST)
     # merged tags first, because a merge into a forgotten tag ends that
-    for name, same_as, forgotten, hidden in database.rows(
-        "SELECT t.name, o.name, t.forgotten, t.hidden FROM tags t "
-        "LEFT JOIN tags o ON o.id = t.same_as WHERE o.id OR t.forgotten OR t.hidden "
-        "ORDER BY t.same_as IS NULL, t.id"
+    for name, same_as, forgotten in database.rows(
+        "SELECT t.name, o.name, t.forgotten FROM tags t LEFT JOIN tags o ON o.id = t.same_as "
+        "WHERE o.id OR t.forgotten ORDER BY t.same_as IS NULL, t.id"
     ):
-        states = {"forgotten": bool(forgotten), "hidden": bool(hidden)}
-        yield {"kind": "tag", "tag": name, "same_as": same_as} | states
+        yield {"kind": "tag", "tag": name, "same_as": same_as, "forgotten": bool(forgotten)}
     for folder in incomplete_folders(database):
         yield {"kind": "incomplete", "folder": folder}
     names = ("content", "path", "tag", "verdict", "made_at", "confidence", "note")
@@ -137,7 +135,7 @@ def _moment(value: Any) -> str:
 
 
 _FIELDS: dict[str, dict[str, Check]] = {
-    "tag": {"tag": _tag, "same_as": _optional(_tag), "forgotten": _flag, "hidden": _flag},
+    "tag": {"tag": _tag, "same_as": _optional(_tag), "forgotten": _flag},
     "incomplete": {"folder": _folder},
     "decision": {
         "content": _digest,
@@ -243,22 +241,18 @@ def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, object]]]:
         raise InvalidInput("The file is empty.")
 
 
-def _edit_tag(
-    database: Database, tag: str, same_as: str | None, forgotten: bool, hidden: bool
-) -> int:
-    """Edit a tag as a person would, in runs that can be undone; return how many."""
-    tags, into, number = Tags(database), None, tag_number(database, tag)
-    now = tags.count(number)
-    changes = {
-        "forget": forgotten and not now.is_forgotten,
-        "hide": hidden and not now.is_hidden,
-    }
+def _edit_tag(database: Database, tag: str, same_as: str | None, forgotten: bool) -> int:
+    """Edit a tag as a person would, in a run that can be undone; return how many edits it took."""
+    tags, number = Tags(database), tag_number(database, tag)
     if same_as is not None:
-        new = tag_number(database, same_as)
-        into, changes = tags.count(new).name, {"merge": number != new}
-    for what in (what for what, is_new in changes.items() if is_new):
-        tags.change(what, [tag], into)
-    return sum(changes.values())
+        into = tag_number(database, same_as)
+        if number != into:
+            tags.change("merge", [tag], tags.count(into).name)
+        return int(number != into)
+    is_new = forgotten and not tags.count(number).is_forgotten
+    if is_new:
+        tags.change("forget", [tag])
+    return int(is_new)
 
 
 def _find_new(

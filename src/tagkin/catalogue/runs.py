@@ -106,8 +106,6 @@ class PastRun:
                 return f"merged {tags} into {quote_tags([str(self.parameters['into'])])}"
             case "tags forget":
                 return f"forgot {tags}"
-            case "tags hide":
-                return f"hid {tags}"
             case "tags restore":
                 return f"restored {tags}"
         return self.what

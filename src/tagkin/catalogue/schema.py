@@ -71,7 +71,6 @@ CREATE TABLE tags (
     key TEXT NOT NULL,                -- normalised: equal if only the spelling differs
     same_as INTEGER REFERENCES tags (id),      -- the tag that it was renamed to or merged into
     forgotten INTEGER NOT NULL DEFAULT 0,      -- never learned, never suggested
-    hidden INTEGER NOT NULL DEFAULT 0,         -- learned, but never suggested
     quality REAL,                     -- average precision on held-out photographs
     n_found INTEGER NOT NULL DEFAULT 0,        -- photographs whose files have it
     n_accepted INTEGER NOT NULL DEFAULT 0,

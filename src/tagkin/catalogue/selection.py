@@ -251,7 +251,7 @@ class PhotographIndex:
         pairs = np.unique(np.concatenate([self._found, accepted]))
         photographs, tags_of = np.divmod(pairs, _PAIRS)
         counts = np.bincount(tags_of[np.isin(photographs, self._ids[mask], kind="table")])
-        tags = database.rows("SELECT id, name FROM tags WHERE NOT forgotten")
+        tags = database.rows("SELECT id, name FROM tags")
         named = [(t, name, int(counts[t])) for t, name in tags if t < len(counts) and counts[t]]
         return sorted(named, key=lambda tag: (-tag[2], tag[1]))[:_N_VALUES]
 

@@ -117,13 +117,13 @@ class Suggestions(Part):
 
         `contents` are the numbers of kin by their files; other kin are omitted.
 
-        Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
-        omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.
+        Tags that a person decided on, that the photograph has, or that are forgotten are omitted. A
+        finished photograph gets no suggestions. Marks the contents, see `mark`.
         """
         stored = []
         with self._db.transaction():
             number_of = cache(partial(tag_number, self._db))
-            never = set(self._db.column("SELECT id FROM tags WHERE forgotten OR hidden"))
+            never = set(self._db.column("SELECT id FROM tags WHERE forgotten"))
             for content, suggested in suggestions:
                 self._db.execute("DELETE FROM suggestions WHERE content = ?", (content,))
                 numbers = [number_of(s.tag) for s in suggested]  # a new tag is known from here on

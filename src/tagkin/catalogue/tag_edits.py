@@ -19,7 +19,7 @@ __all__ = ["is_edit", "record_edit", "undo_edit"]
 
 # tables with rows of tags: the columns that identify a row, and the columns that may change
 _TABLES = {
-    "tags": (("id",), ("name", "key", "same_as", "forgotten", "hidden", "quality")),
+    "tags": (("id",), ("name", "key", "same_as", "forgotten", "quality")),
     "found": (("photograph", "tag"), ("places",)),
     "suggestions": (("content", "tag"), ("run", "confidence", "evidence")),
     "doubts": (("content", "tag"), ("run", "kind", "confidence", "evidence")),
@@ -28,7 +28,7 @@ _TABLES = {
 _STILL_RIGHT = {
     "found": "EXISTS (SELECT 1 FROM photographs WHERE id = ?1 AND gone IS NULL)",
     "suggestions": f"{HAS_FILE.format('?1')} "
-    "AND NOT EXISTS (SELECT 1 FROM tags WHERE id = ?2 AND (forgotten OR hidden)) "
+    "AND NOT EXISTS (SELECT 1 FROM tags WHERE id = ?2 AND forgotten) "
     "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = ?1 AND d.tag = ?2 AND d.holds) "
     f"AND NOT {FINISHED.format('?1')} AND NOT {IN_FILES.format('?1', '?2')}",
 }
@@ -163,7 +163,7 @@ def _current(database: Database, change: _Change) -> list[_Value] | None:
 def _restore_tag(database: Database, tag: int, before: Sequence[_Value]) -> None:
     """Restore the state of a tag; its name and key never change."""
     database.execute(
-        "UPDATE tags SET same_as = ?, forgotten = ?, hidden = ?, quality = ? WHERE id = ?",
+        "UPDATE tags SET same_as = ?, forgotten = ?, quality = ? WHERE id = ?",
         (*map(_from_json, before[2:]), tag),
     )
 

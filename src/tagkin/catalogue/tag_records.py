@@ -17,12 +17,10 @@ __all__ = [
     "Places",
     "check_tag",
     "forget_tag",
-    "hide_tag",
     "let_scan_read",
     "merge_tag",
     "replace_places",
     "resolve_spelling",
-    "restore_tag",
     "tag_number",
 ]
 
@@ -164,23 +162,11 @@ def let_scan_read(database: Database, photographs: str, value: int) -> None:
 # --- merging -----------------------------------------------------------------------------
 
 
-def forget_tag(database: Database, tag: int) -> None:
-    """Stop learning and suggesting a tag."""
-    database.execute("UPDATE tags SET forgotten = 1 WHERE id = ?", (tag,))
-    for table in ("suggestions", "doubts"):
+def forget_tag(database: Database, tag: int, forgotten: bool = True) -> None:
+    """Stop learning and suggesting a tag, or start it again."""
+    database.execute("UPDATE tags SET forgotten = ? WHERE id = ?", (forgotten, tag))
+    for table in ("suggestions", "doubts") if forgotten else ():
         database.execute(f"DELETE FROM {table} WHERE tag = ?", (tag,))
-
-
-def hide_tag(database: Database, tag: int) -> None:
-    """Stop suggesting a tag."""
-    database.execute("UPDATE tags SET hidden = 1 WHERE id = ?", (tag,))
-    database.execute("DELETE FROM suggestions WHERE tag = ?", (tag,))
-    database.execute("DELETE FROM doubts WHERE tag = ? AND kind = 'missing'", (tag,))
-
-
-def restore_tag(database: Database, tag: int) -> None:
-    """Learn and suggest a tag again."""
-    database.execute("UPDATE tags SET forgotten = 0, hidden = 0 WHERE id = ?", (tag,))
 
 
 def merge_tag(database: Database, tag: int, into: int) -> None:
@@ -193,7 +179,6 @@ def merge_tag(database: Database, tag: int, into: int) -> None:
     database.execute(
         "INSERT INTO suggestions SELECT content, :into, run, confidence, evidence "
         "FROM suggestions s WHERE tag = :tag "
-        "AND NOT (SELECT hidden FROM tags WHERE id = :into) "
         "AND NOT EXISTS (SELECT 1 FROM suggestions o "
         "WHERE o.content = s.content AND o.tag = :into) "
         "AND NOT EXISTS (SELECT 1 FROM decisions d "

@@ -1,8 +1,7 @@
 """The tags of a collection: counts and quality, looking them up, renaming and merging them.
 
 Changes of tags never change files, and each is a run that can be undone. A renamed tag is written
-under its new name from then on; a forgotten tag is neither learned nor suggested; a hidden tag is
-learned, but never suggested.
+under its new name from then on; a forgotten tag is neither learned nor suggested.
 """
 
 from __future__ import annotations
@@ -18,9 +17,7 @@ from tagkin.catalogue.tag_edits import record_edit
 from tagkin.catalogue.tag_records import (
     check_tag,
     forget_tag,
-    hide_tag,
     merge_tag,
-    restore_tag,
     tag_number,
 )
 from tagkin.errors import InvalidInput, NotFound
@@ -37,9 +34,9 @@ __all__ = [
 ]
 
 _COUNTS = (
-    "id, name, n_found, n_accepted, n_rejected, n_suggested, expected, quality, forgotten, "
-    "hidden FROM tags"
+    "id, name, n_found, n_accepted, n_rejected, n_suggested, expected, quality, forgotten FROM tags"
 )
+_IN_USE = "same_as IS NULL AND (forgotten OR n_found OR n_accepted OR n_rejected OR n_suggested)"
 
 # Among 378 common tags, six pairs have a cosine of .76 or more: flower and blossom, turtle and
 # tortoise, couch and sofa, ocean and sea, crocodile and alligator, car and vehicle.
@@ -64,8 +61,7 @@ class TagCounts:
     quality: float | None
     """Average precision on photographs that the last training held out; None if not learned."""
     is_forgotten: bool
-    is_hidden: bool
-    """Never suggested."""
+    """Neither learned nor suggested."""
 
     @property
     def accepted_share(self) -> float | None:
@@ -109,13 +105,10 @@ class Tags(Part):
 
     # --- listing -------------------------------------------------------------------------
 
-    def list_all(self, *, forgotten: bool = False) -> list[TagCounts]:
-        """Return the tags in use, or the forgotten tags, most photographs first."""
+    def list_all(self) -> list[TagCounts]:
+        """Return the tags in use, and forgotten tags, most photographs first."""
         rows = self._db.rows(
-            f"SELECT {_COUNTS} WHERE same_as IS NULL AND (forgotten OR hidden OR n_found "
-            "OR n_accepted OR n_rejected OR n_suggested) AND forgotten = ? "
-            "ORDER BY n_found + n_accepted DESC, key, name",
-            (forgotten,),
+            f"SELECT {_COUNTS} WHERE {_IN_USE} ORDER BY n_found + n_accepted DESC, key, name"
         )
         return [_as_counts(row) for row in rows]
 
@@ -129,14 +122,14 @@ class Tags(Part):
             raise NotFound(f"There is no tag with the number {tag}.")
         return _as_counts(row)
 
-    def duplicates(self, *, forgotten: bool = False) -> list[Duplicates]:
-        """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`."""
-        tags = self.list_all(forgotten=forgotten)
+    def duplicates(self) -> list[Duplicates]:
+        """Find likely duplicates such as dog, dogs and Dog, except among forgotten tags."""
+        tags = [tag for tag in self.list_all() if not tag.is_forgotten]
         return find_duplicates({tag.name: tag.n_found + tag.n_accepted for tag in tags})
 
     def same_meaning(self) -> list[Duplicates]:
         """Find pairs of tags that mean the same, such as car and automobile, or Hund and dog."""
-        tags = {tag.name: tag for tag in self.list_all()}
+        tags = {tag.name: tag for tag in self.list_all() if not tag.is_forgotten}
 
         def count_both(first: str, second: str) -> int:
             having = "SELECT photograph FROM found WHERE tag = ?"
@@ -154,7 +147,7 @@ class Tags(Part):
         in each group, tags on many photographs first. Case and spelling do not matter.
         """
         rows = self._db.rows(
-            "SELECT id, name FROM tags WHERE same_as IS NULL AND NOT forgotten "
+            "SELECT id, name FROM tags WHERE same_as IS NULL "
             "AND instr(key, :text) AND n_found + n_accepted + n_suggested > 0 "
             "ORDER BY key <> :text, instr(key, :text) > 1, n_found + n_accepted DESC, key, name "
             "LIMIT 12",
@@ -196,7 +189,7 @@ class Tags(Part):
     # --- changes -------------------------------------------------------------------------
 
     def change(self, what: str, names: Sequence[str], into: str | None = None) -> TagsChanged:
-        """Change tags; `what` is "rename", "merge", "forget", "hide" or "restore".
+        """Change tags; `what` is "rename", "merge", "forget" or "restore".
 
         `into` is the new tag of a tag that is renamed, where it must be new, or of merged tags.
         """
@@ -204,9 +197,9 @@ class Tags(Part):
         if into is not None:
             into = check_tag(into)
             numbers = self._check_change(what, numbers, into)
-        lost = f"SELECT 1 FROM tags WHERE id {LISTED} AND (hidden OR forgotten)"
+        lost = f"SELECT 1 FROM tags WHERE id {LISTED} AND forgotten"
         if what == "restore" and self._db.row(lost, (as_list(numbers),)) is None:
-            raise InvalidInput(f"{quote_tags(names)}: neither hidden nor forgotten.")
+            raise InvalidInput(f"Not forgotten: {quote_tags(names)}.")
         rows = self._db.rows(
             "SELECT name, n_found, n_accepted + n_rejected, n_suggested FROM tags "
             f"WHERE id {LISTED}",
@@ -220,29 +213,25 @@ class Tags(Part):
             record_edit(self._db, run.id, numbers, into),
         ):
             for number in numbers:
-                if what == "hide":
-                    hide_tag(self._db, number)
-                elif what == "restore":
-                    restore_tag(self._db, number)
-                elif into is None:
-                    forget_tag(self._db, number)
-                else:
-                    # a tag under its own name, even if it was renamed or forgotten before
-                    own = "UPDATE tags SET same_as = NULL, forgotten = 0 WHERE name = ?"
-                    self._db.execute(own, (into,))
-                    new = tag_number(self._db, into)
-                    if what == "rename":
-                        hidden = "(SELECT hidden FROM tags WHERE id = ?)"
-                        change = f"UPDATE tags SET hidden = {hidden} WHERE id = ?"
-                        self._db.execute(change, (number, new))
-                    merge_tag(self._db, number, new)
+                if into is None:
+                    forget_tag(self._db, number, what == "forget")
+                    continue
+                # a tag under its own name, even if it was renamed or forgotten before
+                own = "UPDATE tags SET same_as = NULL, forgotten = 0 WHERE name = ?"
+                self._db.execute(own, (into,))
+                new = tag_number(self._db, into)
+                if what == "rename":
+                    forgotten = "(SELECT forgotten FROM tags WHERE id = ?)"
+                    change = f"UPDATE tags SET forgotten = {forgotten} WHERE id = ?"
+                    self._db.execute(change, (number, new))
+                merge_tag(self._db, number, new)
             n_found, n_decisions, n_suggestions = map(sum, counts)
             run.outcome |= {"found": n_found, "decisions": n_decisions}
         return TagsChanged(list(names), into, n_found, n_decisions, n_suggestions, run.id)
 
     def _check_change(self, what: str, numbers: Sequence[int], into: str) -> list[int]:
         """Return the tags to change, without the new one; the name of a renamed tag must be new."""
-        used = self._db.value("SELECT id FROM tags WHERE name = ? AND same_as IS NULL", (into,))
+        used = self._db.value(f"SELECT id FROM tags WHERE name = ? AND {_IN_USE}", (into,))
         if what == "rename" and used is not None and used not in numbers:
             raise InvalidInput(f"{into!r} is a tag already. `tagkin tags merge` merges the two.")
         others = [number for number in numbers if number != used]
@@ -252,7 +241,7 @@ class Tags(Part):
 
 
 def _as_counts(row: Row) -> TagCounts:
-    values = (*row[:-2], bool(row[-2]), bool(row[-1]))
+    values = (*row[:-1], bool(row[-1]))
     return TagCounts(*values)
 
 

@@ -67,7 +67,7 @@ class UndoResult:
     finished: list[str] = field(default_factory=list)
     """Photographs that the run had finished, from the root."""
     edited: list[str] = field(default_factory=list)
-    """Tags that the run had renamed, merged, hidden, forgotten or restored."""
+    """Tags that the run had renamed, merged, forgotten or restored."""
     n_kept: int = 0
     """Decisions of the run that later decisions had replaced; the later ones stay."""
     failures: list[Failure] = field(default_factory=list)

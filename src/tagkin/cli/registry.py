@@ -34,7 +34,6 @@ PANELS = {
         "tags list": "tags",
         "tags rename": "tags",
         "tags merge": "tags",
-        "tags hide": "tags",
         "tags forget": "tags",
         "tags restore": "tags",
         "tags duplicates": "tags",
@@ -51,7 +50,7 @@ MODULES = {name: module for panel in PANELS.values() for name, module in panel.i
 
 # Words that several commands begin with.
 GROUPS = {
-    "tags": "List, rename, merge, hide and forget the tags of a collection.",
+    "tags": "List, rename, merge and forget the tags of a collection.",
     "models": "List and get other networks for --backbone.",
 }
 

@@ -74,7 +74,7 @@ def suggestions_answer(reading: Reading, tag: int, n: int, after: OpenSuggestion
     """
     counts = reading.catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    if not counts.n_suggested:  # the order may still know suggestions of a hidden tag
+    if not counts.n_suggested:  # the order may still know suggestions of a forgotten tag
         stacks, last = [], None
     elif reading.is_of_burst:
         suggestions = reading.suggestions(tag, n, after)

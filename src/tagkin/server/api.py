@@ -264,13 +264,13 @@ def _undo_answer(review: Review, undo: Callable[[Catalogue], Decided], step: str
 class TagChange(Step):
     """A change of a tag, and the name that it gets."""
 
-    what: Literal["rename", "merge", "hide", "forget", "restore"]
+    what: Literal["rename", "merge", "forget", "restore"]
     into: Name | None = None
 
 
 @router.post("/tags/{tag}/change")
 def change_tag(request: Request, tag: Number, body: TagChange) -> Json:
-    """Rename, merge, hide, forget or restore a tag."""
+    """Rename, merge, forget or restore a tag."""
     if (body.into is None) == (body.what in ("rename", "merge")):
         raise InvalidInput("Only a tag that is renamed or merged gets a name.")
     review = review_of(request)

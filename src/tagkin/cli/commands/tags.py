@@ -1,4 +1,4 @@
-"""tagkin tags: list, rename, merge, hide and forget the tags of a collection."""
+"""tagkin tags: list, rename, merge and forget the tags of a collection."""
 
 from __future__ import annotations
 
@@ -26,9 +26,6 @@ Tags = Annotated[list[str], options.argument("TAGS")]
 @command("tags list")
 def list_(
     folder: options.Folder = None,
-    forgotten: Annotated[
-        bool, typer.Option("--forgotten", help="List only forgotten tags.")
-    ] = False,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
     catalogue: options.Catalogue = None,
@@ -42,12 +39,12 @@ def list_(
     Examples
     --------
     tagkin tags list ~/Pictures
-    tagkin tags list --forgotten --json
+    tagkin tags list --json
     """
     with open_for_command(catalogue, near=folder) as opened:
         check_whole(opened, folder)
-        tags = opened.tags.list_all(forgotten=forgotten)
-        pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
+        tags = opened.tags.list_all()
+        pairs = [] if as_json or as_csv else opened.tags.duplicates()
         if as_json:
             for tag in tags:
                 send_json(tag.to_dict())
@@ -70,7 +67,7 @@ def _show(tags: list[TagCounts]) -> None:
     table = plain_table(*_COLUMNS, right=_COLUMNS[1:])
     for tag in tags:
         counts = [f"{n:,}" for n in (tag.n_found, tag.n_accepted, tag.n_rejected)]
-        suggested = "hidden" if tag.is_hidden else f"{tag.n_suggested:,}"
+        suggested = "forgotten" if tag.is_forgotten else f"{tag.n_suggested:,}"
         table.add_row(tag.name, *counts, suggested, percent(tag.quality))
     data().print(table)
 
@@ -118,26 +115,6 @@ def merge(
     _change("merge", tags, into, dry_run, as_json, catalogue)
 
 
-@command("tags hide")
-def hide(
-    tags: Tags,
-    dry_run: options.DryRun = False,
-    as_json: options.AsJson = False,
-    catalogue: options.Catalogue = None,
-) -> None:
-    """Hide tags, so they are never suggested.
-
-    TAGS stay tags: they are learned, shown on their photographs, and you can add them by hand.
-    tagkin undo reverts it, and so does tagkin tags restore.
-
-    Examples
-    --------
-    tagkin tags hide red
-    tagkin tags hide red green --dry-run
-    """
-    _change("hide", tags, None, dry_run, as_json, catalogue)
-
-
 @command("tags forget")
 def forget(
     tags: Tags,
@@ -165,7 +142,7 @@ def restore(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Restore hidden or forgotten tags.
+    """Restore forgotten tags.
 
     The next training learns TAGS, and the next tagkin suggest suggests them again. tagkin undo
     --run reverts any edit of tags, such as a merge.
@@ -227,7 +204,6 @@ def _change(
     past = {
         "rename": "renamed to",
         "merge": "merged into",
-        "hide": "hidden",
         "forget": "forgotten",
         "restore": "restored",
     }

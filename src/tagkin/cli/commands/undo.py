@@ -41,7 +41,7 @@ def undo(
     Files that tagkin write changed get every byte back; files that it made are removed. If
     somebody else wrote to a file since, undo removes only the tags of that run, and says so.
     Accepted or rejected suggestions become open again, and finished photographs are no longer
-    finished. Renamed, merged, hidden or forgotten tags are restored. FOLDER is the collection; the
+    finished. Renamed, merged or forgotten tags are restored. FOLDER is the collection; the
     default is the current folder's.
 
     If a file cannot be written, the command names it, leaves it unchanged and ends with exit code

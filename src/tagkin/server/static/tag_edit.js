@@ -1,4 +1,4 @@
-// Rename, merge, nest, hide and forget a tag, in a dialog.
+// Rename, merge, nest and forget a tag, in a dialog.
 import { tagsFor } from "./complete.js";
 import { counted, find } from "./dom.js";
 import { bind } from "./keys.js";
@@ -10,7 +10,7 @@ let tag = null;
 let asked = 0; // answers about names may come in another order than the questions
 
 const dialog = () => find("#edit-tag");
-const tagOf = ({ dataset: { edit, name, hidden } }) => ({ id: Number(edit), name, isHidden: hidden === "true" });
+const tagOf = ({ dataset: { edit, name, forgotten } }) => ({ id: Number(edit), name, isForgotten: forgotten === "true" });
 const lastLevel = (name) => name.split("|").at(-1);
 
 function open(button) {
@@ -18,8 +18,8 @@ function open(button) {
   find("#edit-title").textContent = tag.name;
   find("#new-name").value = tag.name;
   find("#parent").value = "";
-  find("[data-change=hide]").hidden = tag.isHidden;
-  find("[data-change=restore]").hidden = !tag.isHidden;
+  find("[data-change=forget]").hidden = tag.isForgotten;
+  find("[data-change=restore]").hidden = !tag.isForgotten;
   announce(null);
   dialog().showModal();
   find("#new-name").select();
@@ -40,9 +40,8 @@ function announce(other) {
 const TEXTS = {
   rename: (name) => `${tag.name} renamed to ${name}.`,
   merge: (name) => `${tag.name} merged into ${name}.`,
-  hide: () => `${tag.name} is never suggested from now on.`,
   forget: () => `${tag.name} forgotten: it is neither learned nor suggested.`,
-  restore: () => `${tag.name} is suggested again after the next training.`,
+  restore: () => `${tag.name} is learned again by the next training.`,
 };
 
 async function change(what, into = null) {
@@ -69,9 +68,9 @@ async function rename(name) {
   else await change("rename", name);
 }
 
-async function hideShown() {
+async function forgetShown() {
   tag = tagOf(find("[data-edit]"));
-  await change(tag.isHidden ? "restore" : "hide");
+  await change(tag.isForgotten ? "restore" : "forget");
 }
 
 export function listen() {
@@ -98,6 +97,6 @@ export function listen() {
       if (mine === asked) announce(other);
     });
   }
-  bind("tag", ["r"], "Rename, merge, nest or forget this tag", () => open(find("[data-edit]")));
-  bind("tag", ["h"], "Never suggest this tag", () => void hideShown().catch(complain), "#suggest-again");
+  bind("tag", ["r"], "Rename, merge or nest this tag", () => open(find("[data-edit]")));
+  bind("tag", ["f"], "Forget this tag, or learn it again", () => void forgetShown().catch(complain), "#learn-again");
 }
