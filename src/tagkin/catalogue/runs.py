@@ -134,6 +134,10 @@ class Runs(Part):
             raise NotFound(f"There is no run {number}. `tagkin history` lists runs.")
         return runs[0]
 
+    def numbers_after(self, number: int) -> list[int]:
+        """Return the numbers of later runs."""
+        return self._db.column("SELECT id FROM runs WHERE id > ? ORDER BY id", (number,))
+
     def last_undoable(self) -> PastRun | None:
         """Return the last run that can be undone, or None.
 

@@ -78,9 +78,7 @@ class Views:
     def suggestions(self, catalogue: Catalogue) -> OpenIndex:
         """Return the current open suggestions."""
         with self._reading:
-            runs = catalogue.database.column(
-                "SELECT id FROM runs WHERE id > ? ORDER BY id", (self._last_run,)
-            )
+            runs = catalogue.runs.numbers_after(self._last_run)
             if self._suggestions is not None:
                 for run in runs:
                     self._suggestions.learn(catalogue.decisions.verdicts_after(run))
