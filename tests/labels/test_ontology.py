@@ -47,7 +47,6 @@ def test_the_kernel_is_that_of_the_paper(wordnet, as_array):
     np.testing.assert_allclose(view.similarity_, S, atol=1e-12)
     assert view.clipped_ == 0
     assert view.unknown_ == ["unicorn"]
-    assert view.unattested_ == ["yeti"]
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.float32])
@@ -100,7 +99,6 @@ def test_real_labels_need_little_clipping():
     distance = np.linalg.norm(view.similarity_ - S) / np.linalg.norm(S)
     assert view.clipped_ == pytest.approx(distance)
     assert view.unknown_ == ["stop sign"]
-    assert view.unattested_ == ["laptop"]
 
 
 def test_what_does_not_fit_is_refused(wordnet):

