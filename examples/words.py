@@ -21,10 +21,11 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from examples.methods import FOLDER, label_names, read
+from examples.noise import with_noise
 from experiments.blends import choose_blend
 from tagkin import NeighborVoting, SemanticSpace, TagDenoiser, evaluate
 from tagkin.arrays import Array
-from tagkin.labels import OntologyView, WordVectorView, with_noise
+from tagkin.labels import OntologyView, WordVectorView
 from tagkin.neighbors import Neighbors, nearest
 
 N_NEIGHBORS = (25, 50, 100, 200)

@@ -565,7 +565,6 @@ MANY_OPTIONS = {
     "collection/sidecars/embedding.py: embed_tags",
     "collection/sidecars/sidecar_files.py: add_tags",
     "feature_files/streaming.py: fit_streamed",
-    "labels/noise.py: with_noise",
     "server/filtering.py: read_selection",  # the parameters of an address
 }
 

@@ -7,7 +7,6 @@ from tagkin.labels.spelling import normalize_tag
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagkin.labels.noise import with_noise as with_noise
     from tagkin.labels.ontology import OntologyView as OntologyView
     from tagkin.labels.vocabulary import Vocabulary as Vocabulary
     from tagkin.labels.word_view import WordVectorView as WordVectorView
@@ -17,7 +16,6 @@ _HOMES = {
     "OntologyView": "ontology",
     "Vocabulary": "vocabulary",
     "WordVectorView": "word_view",
-    "with_noise": "noise",
 }
 
 __all__ = [
@@ -26,7 +24,6 @@ __all__ = [
     "WordVectorView",
     "normalize_tag",
     "plural_pairs",
-    "with_noise",
 ]
 
 __getattr__ = lazy_names(__name__, _HOMES)

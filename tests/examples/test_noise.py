@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from examples.noise import with_noise
 from tagkin.errors import InvalidInput
-from tagkin.labels import with_noise
 
 
 @pytest.fixture

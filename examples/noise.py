@@ -47,7 +47,7 @@ def with_noise(
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin.labels.noise import with_noise
+    >>> from examples.noise import with_noise
     >>> tags = np.ones((1000, 4))
     >>> round(float(with_noise(tags, dropped=0.3).mean()), 2)
     0.71
