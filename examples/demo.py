@@ -54,16 +54,6 @@ def paint(folder: Path) -> dict[str, set[str]]:
     return {str(folder / row["file_name"]): set(row["labels"]) for row in map(json.loads, lines)}
 
 
-def measure(
-    annotator: Annotator, collection: Collection, truth: dict[str, set[str]], step: Callable
-) -> Quality:
-    """Evaluate against the true labels if they are known, else by cross-validation."""
-    if not truth:
-        return annotator.cross_validate(collection, progress=step)
-    files = collection.untagged().files
-    return annotator.evaluate(Collection(files, [sorted(truth[f]) for f in files]), progress=step)
-
-
 def show_quality(quality: Quality) -> None:
     """Print metrics of visual neighbours and of neighbours in the space, with bars."""
     print(f"\nHow good is it? {quality.how}, in percent:")
@@ -131,7 +121,7 @@ def main(folder: str = "") -> None:
         photographs = catalogue.photographs.with_tags()
         collection = Collection([p.file for p in photographs], [p.tags for p in photographs])
         print(f"  Learned from {collection.n_tagged:,} of {len(collection):,} photographs.")
-        show_quality(measure(annotator, collection, truth, step))
+        show_quality(annotator.cross_validate(collection, progress=step))
         show_suggestions(annotator, collection, truth)
         if truth:
             round_trip(catalogue, step)

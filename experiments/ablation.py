@@ -20,8 +20,7 @@ from experiments.names import Task
 from experiments.trust import open_collection
 from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.naming import Naming, score_names
-from tagkin.annotator.problem import Labels, Part, Problem
-from tagkin.annotator.problem_input import find_groups, groups_to_hold_out
+from tagkin.annotator.problem import Labels, Part, Problem, find_groups
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.arrays import expit
 from tagkin.calibration import fitting
@@ -93,7 +92,7 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
     )
     X, new = (np.asarray(task.X[r], dtype=np.float32) for r in (rows, test))
     naming = Naming.of(task.prior, np.array([task.labels[t] for t in tags]))
-    problem = Problem(X, Labels.of(Y), groups_to_hold_out(find_groups(X, None)), naming=naming)
+    problem = Problem(X, Labels.of(Y), find_groups(X, None), naming=naming)
     part = Part.whole(problem)
     by_name = () if naming is None else (score_names(task.prior, new, naming.table),)
 

@@ -1,4 +1,4 @@
-"""Confidence that survives real collections: series, leaks, and tags that come later.
+"""Confidence that survives real collections: series and leaks.
 
     python -m experiments confidence                     # all parts, into docs/results
     python -m experiments confidence reliability         # one part; the page is made of all
@@ -56,21 +56,14 @@ TEXTS = {
         "on test photographs.",
     ),
     "reliability": (
-        "Are learned tags and later tags calibrated?",
-        "Learned tags are. Later tags have a larger error, and do not reach a requested precision "
-        "of .5, because the cut is learned from other tags; after the next fit they are learned "
-        "tags. ECE is the expected calibration error over all pairs of a photograph and a tag, and "
-        "over pairs with a "
-        "probability of at least .1. The other columns show the precision reached for each "
-        "requested precision, and the number of suggestions. Each of sixteen draws shuffles all "
-        "photographs and keeps near-duplicates together. It learns from at most 5,000 and tests "
-        "on at most 4,000. Intervals (95 %) come from the differences between draws. For later "
-        "tags, a fit on half of the photographs does not know a quarter of the tags; the other "
-        "half is then added with all tags. Later tags use only votes of kin until the next fit. "
-        "They have the weights that all tags share, as much larger as the added photographs tell, "
-        "which also say how frequent they are. “few” means fewer than 200 "
-        "suggestions. Bars in the diagrams are 95 % intervals, and bins with fewer than 20 "
-        "pairs are omitted.",
+        "Are percentages calibrated?",
+        "Yes. ECE is the expected calibration error over all pairs of a photograph and a tag, and "
+        "over pairs with a probability of at least .1. The other columns show the precision "
+        "reached for each requested precision, and the number of suggestions. Each of sixteen "
+        "draws shuffles all photographs and keeps near-duplicates together. It learns from at most "
+        "5,000 and tests on at most 4,000. Intervals (95 %) come from the differences between "
+        "draws. “few” means fewer than 200 suggestions. Bars in the diagrams are 95 % intervals, "
+        "and bins with fewer than 20 pairs are omitted.",
     ),
 }
 
@@ -138,9 +131,8 @@ def _page(results: Path) -> str:
     lines = [
         "# Are percentages right with many photographs?",
         "",
-        "Yes, within two points of what was asked for, for learned tags. Tags that are added later "
-        "need a new fit for that. Bursts need times, consecutive file names or `groups`, and the "
-        "space must not have seen the held-out photographs.",
+        "Yes, within two points of what was asked for. Bursts need times, consecutive file names "
+        "or `groups`, and the space must not have seen the held-out photographs.",
         "",
         "```sh",
         "python -m experiments confidence",

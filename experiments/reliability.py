@@ -1,4 +1,4 @@
-"""Are confidences right, of tags that were learned and of tags that came later?"""
+"""Are confidences right?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ N_DRAWS = 16
 MOST_IMAGES = 40_000  # of a collection
 FEWEST = 200  # suggestions, for a precision to say something
 N_BINS, FEWEST_PAIRS = 15, 20
-STYLES = {"learned": ("#4477AA", "o"), "added later": ("#EE6677", "s")}
+COLOR = "#4477AA"
 
 Row = dict[str, Any]
 
@@ -40,9 +40,7 @@ def reliability_rows(
     """Expected calibration error, and precision asked for and reached, on new images.
 
     All images of the problem are shuffled again for each draw, near-duplicates together: some to
-    learn from, others to ask about, and a quarter of the labels to come later. These are left out
-    of the fit on one half of the images; the other half is added with all labels. Default `space`:
-    the annotator's.
+    learn from, others to ask about. Default `space`: the annotator's.
     """
     pool = sample(len(problem.known) + len(problem.new), MOST_IMAGES, seed=0)
     X = np.concatenate([problem.known, problem.new])[pool]
@@ -52,16 +50,10 @@ def reliability_rows(
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         some, others = _split(groups, min(n_known, len(X) * 5 // 6), n_new, rng)
-        draws.append(_drawn(Images(X[some], Y[some]), Images(X[others], Y[others]), rng, space))
-    learned, later = zip(*draws, strict=True)
-    return [_row(name, "learned", learned), _row(name, "added later", later)]
-
-
-class Images(NamedTuple):
-    """Features (n×d) and labels (n×D) of some images."""
-
-    X: np.ndarray
-    Y: scipy.sparse.csr_array
+        often = np.diff(Y[some].tocsc().indptr) > 1
+        annotator = FeatureAnnotator(space).fit(X[some], Y[some][:, often])
+        draws.append(_said(annotator, X[others], Y[others][:, often].toarray() > 0))
+    return [_row(name, draws)]
 
 
 def _split(
@@ -83,45 +75,19 @@ class _Said(NamedTuple):
     """Which labels are suggested, for each precision that is asked for."""
 
 
-def _drawn(
-    known: Images, new: Images, rng: np.random.Generator, space: SemanticSpace | None
-) -> tuple[_Said, _Said]:
-    """Of labels that were learned, and of labels that came later."""
-    X, often = known.X, np.diff(known.Y.tocsc().indptr) > 1
-    Y, truth = known.Y[:, often], new.Y[:, often].toarray() > 0
-    annotator = FeatureAnnotator(space).fit(X, Y)
-    learned = _said(annotator, new.X, truth)
-
-    order = rng.permutation(Y.shape[1])
-    n_old, half = Y.shape[1] - Y.shape[1] // 4, len(X) // 2
-    Y, truth = Y[:, order], truth[:, order]
-    varied = np.diff(Y[:half, :n_old].tocsc().indptr) > 0
-    kept = np.concatenate([np.flatnonzero(varied), np.arange(n_old, Y.shape[1])])
-    Y, truth, n_old = Y[:, kept], truth[:, kept], int(varied.sum())
-    annotator = FeatureAnnotator(space).fit(X[:half], Y[:half, :n_old])
-    annotator.partial_fit(X[half:], Y[half:])
-    return learned, _said(annotator, new.X, truth, slice(n_old, None))
-
-
-def _said(
-    annotator: FeatureAnnotator,
-    new: np.ndarray,
-    truth: np.ndarray,
-    columns: slice = slice(None),
-) -> _Said:
+def _said(annotator: FeatureAnnotator, new: np.ndarray, truth: np.ndarray) -> _Said:
     P = annotator.predict_proba(new)
     least = (annotator.calibrator_.threshold(wanted) for wanted in WANTED)
-    return _Said(P[:, columns], truth[:, columns], tuple((at <= P)[:, columns] for at in least))
+    return _Said(P, truth, tuple(at <= P for at in least))
 
 
-def _row(name: str, tags: str, draws: Sequence[_Said]) -> Row:
+def _row(name: str, draws: Sequence[_Said]) -> Row:
     P, right = (
         np.concatenate([getattr(said, part).ravel() for said in draws]) for part in ("P", "right")
     )
     likely = P >= 0.1
     row: Row = {
         "dataset": name,
-        "tags": tags,
         "ECE": expected_calibration_error(right[:, None], P[:, None]),
         "ECE of p ≥ .1": _error_of(P[likely], right[likely]),
     }
@@ -158,17 +124,14 @@ def draw(table: Path, target: Path) -> None:
     figure = Figure(figsize=(3.2 * len(names), 3.4), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         axes.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1)
-        for row in (row for row in rows if row["dataset"] == name):
-            points = np.array([point.split() for point in row["curve"].split(";")], dtype=float)
-            predicted, observed, n = points[points[:, 2] >= FEWEST_PAIRS].T
-            color, marker = STYLES[row["tags"]]
-            spread = 1.96 * np.sqrt(observed * (1 - observed) / n)
-            axes.errorbar(predicted, observed, spread, color=color, marker=marker, ms=4, lw=1,
-                          label=row["tags"])  # fmt: skip
+        (row,) = (row for row in rows if row["dataset"] == name)
+        points = np.array([point.split() for point in row["curve"].split(";")], dtype=float)
+        predicted, observed, n = points[points[:, 2] >= FEWEST_PAIRS].T
+        spread = 1.96 * np.sqrt(observed * (1 - observed) / n)
+        axes.errorbar(predicted, observed, spread, color=COLOR, marker="o", ms=4, lw=1)
         axes.set(title=name, xlabel="confidence", xlim=(0, 1), ylim=(0, 1))
         axes.set_aspect("equal")
     figure.axes[0].set_ylabel("share that is right")
-    figure.axes[0].legend(title="tags", fontsize=8)
     with mpl.rc_context({"svg.hashsalt": "tagkin"}):
         figure.savefig(target, metadata={"Date": None})
 

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from tagkin.annotator import Annotator as Annotator
     from tagkin.annotator import FeatureAnnotator as FeatureAnnotator
     from tagkin.annotator import audit_labels as audit_labels
-    from tagkin.annotator import suggestion_columns as suggestion_columns
     from tagkin.arrays import memory_budget as memory_budget
     from tagkin.calibration import LabelCalibrator as LabelCalibrator
     from tagkin.denoising import TagDenoiser as TagDenoiser
@@ -52,7 +51,6 @@ _HOMES = {
     "load": "tagkin.storage",
     "memory_budget": "tagkin.arrays",
     "save": "tagkin.storage",
-    "suggestion_columns": "tagkin.annotator",
 }
 
 _MODULES = {module.name for module in iter_modules(__path__)} - {"__main__"}

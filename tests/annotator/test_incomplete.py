@@ -51,7 +51,7 @@ def test_suggestions_for_incomplete_images_are_held_out(fitted, X, labels):
     """Their scores are of models that had not seen the image, so they differ from its own."""
     present, rejected, _ = answers(labels)
     rows = np.arange(N_COMPLETE, N_COMPLETE + 10)
-    stored = fitted.model_.unknown_scores.get()
+    stored = fitted.model_.unknown_scores
     assert not stored[:N_COMPLETE].nnz
     known = (present + rejected)[stored.nonzero()]
     assert not known.any()

@@ -87,8 +87,8 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
         progress=lambda *at: steps.append(at),
     )
     there = Y.toarray() > 0
-    assert (learned.held_out.get().toarray()[there] > 0).all()
-    assert learned.held_out.get().data.max() <= 1
+    assert (learned.held_out.toarray()[there] > 0).all()
+    assert learned.held_out.data.max() <= 1
     done = [at[1] for at in steps]
     assert done == sorted(done)
     assert steps[-1][1] == steps[-1][2]

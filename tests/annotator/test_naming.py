@@ -154,36 +154,11 @@ def test_a_prior_that_scores_no_names_is_refused(of_sixty, data):
     for use in (
         lambda: wrong.fit(X[:60], tags[:60]),
         lambda: wrong.cross_validate(X[:60], tags[:60]),
-        lambda: wrong.partial_fit(X[60:62], [["bat"], ["bat"]]),
+        lambda: wrong.partial_fit(X[60:62], tags[60:62]),
         lambda: wrong.predict_proba(X[:2]),
     ):
         with pytest.raises(InvalidInput, match=r"prior must score images .* found 'x'"):
             use()
-
-
-def test_new_labels_get_the_weight_expected_of_their_names(of_sixty, data):
-    X, tags = data
-    annotator = copy.deepcopy(of_sixty)
-    annotator.partial_fit(X[60:80], [[*row, "bat", "#1"] for row in tags[60:80]])
-    table, names = annotator.names_, list(annotator.classes_)
-    assert len(table) == len(names) == 7
-    assert not table.is_unknown[names.index("bat")]
-    assert table.is_unknown[names.index("#1")]
-    assert annotator.predict_proba(X[:3]).shape == (3, 7)
-
-
-def test_confidences_of_new_labels_count_names(prior, data):
-    """They are learned from the added images' own scores, names counted, not taken on trust."""
-    X, tags = data
-    annotator = FeatureAnnotator(SPACE, prior=prior).fit(
-        X[:60], [[t for t in row if t != "racket"] for row in tags[:60]]
-    )
-    annotator.partial_fit(X[60:180], tags[60:180])
-    racket = list(annotator.classes_).index("racket")
-    confidence = annotator.predict_proba(X[180:])[:, racket]
-    there = np.array(["racket" in row for row in tags[180:]])
-    assert confidence.mean() == pytest.approx(there.mean(), abs=0.06)
-    assert confidence[there].mean() > confidence[~there].mean() + 0.2
 
 
 def test_quality_is_measured_with_names(prior, data):

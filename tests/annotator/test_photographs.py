@@ -13,7 +13,6 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin import Annotator
 from tagkin.annotator import photograph_reader
-from tagkin.annotator.tag_changes import CurrentTags, update_tags
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import FeatureCache
 from tests.features.test_onnx import write as write_encoder
@@ -69,25 +68,6 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
         "readout_share",
     }
     assert set(document["suggestions"][0]["kin"][0]) == {"file", "share", "tags"}
-
-
-def test_changed_tags_are_learned_without_a_new_fit(photos):
-    """A new tag alone changes nothing, and a photograph without tags keeps its place."""
-    *files, broken = photos
-    annotator = Annotator(space=SPACE, method=VOTING)
-    annotator.fit(files, list(photos.values())[:-1])
-    tags = dict(photos) | {
-        files[0]: [*photos[files[0]], "new"],
-        files[1]: ["red", "square"],
-        files[2]: [],
-    }
-    digests = dict(zip(annotator.paths_, annotator.digests_, strict=True)) | {broken: "0" * 64}
-    tags_now = [CurrentTags(file, digests[file], tags[file]) for file in photos]
-    assert update_tags(annotator, tags_now) == 2
-    assert annotator.tags_[:3] == [photos[files[0]], ["red", "square"], []]
-    labels = annotator.vocabulary_.inverse_transform(annotator.method_.labels[:3])
-    assert [set(row) for row in labels] == [set(row) for row in annotator.tags_[:3]]
-    assert update_tags(annotator, tags_now) == 0
 
 
 def test_a_second_look_costs_no_inference_and_neither_does_a_move(photos, tmp_path, monkeypatch):

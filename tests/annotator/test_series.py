@@ -7,7 +7,7 @@ import pytest
 
 from tagkin import FeatureAnnotator, TwoPassKNN
 from tagkin.annotator.model import describe_groups
-from tagkin.annotator.problem_input import find_groups, groups_to_hold_out
+from tagkin.annotator.problem import find_groups
 from tagkin.annotator.quality import split_into_halves
 from tagkin.annotator.series import find_bursts, find_series
 from tagkin.collection import Capture
@@ -49,12 +49,12 @@ def test_numbers_that_follow_each_other_make_a_series_of_what_looks_alike():
     X[[10, 11, 12, 13, 30]] = alike(5)
     far_apart = [f"/a/DSC{100 * i:05}.jpg" for i in range(60)]
     following = [f"/a/DSC{i:05}.jpg" for i in range(60)]
-    assert groups_to_hold_out(find_series(far_apart, X, 3)) is None
+    assert find_groups(X, find_series(far_apart, X, 3)) is None
     series = find_series(following, X, 3)
     assert describe_groups(series) == "4 photographs in 1 series"
     assert len(set(series[10:14])) == 1
     other_folders = [f"/{i}/DSC{i:05}.jpg" for i in range(60)]
-    assert groups_to_hold_out(find_series(other_folders, X, 3)) is None
+    assert find_groups(X, find_series(other_folders, X, 3)) is None
 
 
 def test_known_times_decide_over_names(tmp_path):
@@ -107,7 +107,7 @@ def test_a_series_of_everything_leaves_usable_folds(tmp_path, n_folds):
 
 def test_a_clock_that_always_says_the_same_is_no_evidence(tmp_path):
     file = str(photograph(tmp_path / "a.jpg", "2024:01:31 12:00:00"))
-    assert groups_to_hold_out(find_series([file] * 100, unlike(100), 3)) is None
+    assert find_groups(unlike(100), find_series([file] * 100, unlike(100), 3)) is None
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(25), 4)])

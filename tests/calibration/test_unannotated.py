@@ -86,10 +86,12 @@ def test_taking_all_that_is_sure_says_hardly_anything_new():
     assert 0 < moved[0] < moved[1] / 2
 
 
-def test_further_labels():
+def test_labels_without_decisions():
     P, yes, no = decisions()
-    estimate = fit_unannotated_labels(P, yes, no).extend(5)
-    assert estimate.offsets[3:].tolist() == [estimate.offset] * 2
+    fitted = fit_unannotated_labels(P, yes, no)
+    estimate = fitted.spread(np.array([0, 2, 3]), 5)
+    assert estimate.offsets[[1, 4]].tolist() == [estimate.offset] * 2
+    assert estimate.offsets[[0, 2, 3]].tolist() == fitted.offsets.tolist()
     assert "accepted and" in estimate.describe()[0]
 
 

@@ -112,6 +112,23 @@ def test_new_photographs_alone_get_suggestions(fresh: Catalogue, root: Path) -> 
     assert [run for run, _ in runs(fresh)][-2:] == ["scan", "suggest"]
 
 
+def test_new_tags_of_enough_photographs_are_learned_soon(fresh: Catalogue, root: Path) -> None:
+    def catch_up() -> None:
+        fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
+
+    catch_up()
+    n_trained = [run for run, _ in runs(fresh)].count("train")
+    for n_new, n_more in ((19, 0), (20, 1), (20, 1)):  # a new fit knows them
+        for k in range(n_new):
+            path = root / f"{k:03}.jpg.xmp"
+            path.write_text(sidecar_text([TAGS[k % 3], "puppy"]))
+        catch_up()
+        assert [run for run, _ in runs(fresh)].count("train") == n_trained + n_more
+    assert "puppy" in fresh.model.load()[0].vocabulary_.names_
+    assert not fresh.model.needs().is_due
+    check_invariants(fresh)
+
+
 def test_a_folder_without_tags_gets_suggestions_by_name(fresh: Catalogue, root: Path) -> None:
     for sidecar in root.glob("*.xmp"):
         sidecar.unlink()

@@ -431,21 +431,19 @@ def test_an_audit_names_tags_as_they_are_called_now(on, run, catalogue):
     assert doubted_files("green") == []
 
 
-def test_its_photographs_are_those_of_the_catalogue_where_a_copy_was_looked_at_last(
-    world, catalogue, tmp_path, monkeypatch
+def test_its_photographs_are_those_of_the_catalogue_wherever_the_model_looks(
+    run, world, catalogue, tmp_path
 ):
-    cache = tmp_path / "cache"  # where the copy is remembered, and no other test looks
-
     copy, model = tmp_path / "copy", catalogue.with_suffix(".model")
     shutil.copytree(world.photos, copy)
     photo = world.photos / "red-circle-0.jpg"
-    monkeypatch.setenv("TAGKIN_CACHE", str(cache))
     annotator = tagkin.load(model)
-    assert annotator.relocate(copy) == []
+    annotator.relocate(copy)
     ((nearest,),) = annotator.similar([photo], 1)
     assert Path(nearest.file).resolve().is_relative_to(copy)
     near = ("--json", "-n", "1")
-    (answer,) = lines(done(call(cache, "find", "--like", photo, *near, "--catalogue", catalogue)))
+    annotator.save(model, overwrite=True)
+    (answer,) = lines(done(run("find", "--like", photo, *near, "--catalogue", catalogue)))
     assert Path(answer["similar"][0]["file"]).resolve().is_relative_to(world.photos)
 
 

@@ -43,9 +43,8 @@ def test_every_part_measures(problem):
     assert len({row["space"] for row in ways}) == len(ways) == 2
     for row in choice_rows(problem, n_landmarks=40):
         assert row["fitted in each fold"] < row["fitted once on all"]
-    learned, later = reliability_rows(problem, "smoke", n_draws=2, n_known=150, space=SPACE)
-    assert learned["ECE"] < 0.1
-    assert later["tags"] == "added later"
+    (row,) = reliability_rows(problem, "smoke", n_draws=2, n_known=150, space=SPACE)
+    assert row["ECE"] < 0.1
 
 
 def test_intervals_come_from_how_draws_differ():
@@ -64,12 +63,12 @@ def test_intervals_come_from_how_draws_differ():
 
 
 def test_the_page_shows_what_is_stored(tmp_path, monkeypatch):
-    row = {"dataset": "x", "tags": "learned", "ECE": 0.01234, "n": 1234, "none": None}
+    row = {"dataset": "x", "ECE": 0.01234, "n": 1234, "none": None}
     row["curve"] = "0.1 0.12 400;0.5 0.45 90;0.9 1 3"
     monkeypatch.setitem(confidence.PARTS, "reliability", lambda cache: [row])
     confidence.measure(["reliability"], tmp_path, tmp_path)
     page = (tmp_path / "confidence.md").read_text(encoding="utf-8")
-    assert "| x | learned | 0.012 | 1234 |  |" in page
+    assert "| x | 0.012 | 1234 |  |" in page
     assert "0.45" not in page
     drawn = (tmp_path / "confidence-reliability.svg").read_text(encoding="utf-8")
     assert drawn.count("<use ") > 2

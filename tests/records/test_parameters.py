@@ -12,15 +12,15 @@ from tagkin.features import FeatureCache
 class Twin(BaseEstimator):
     """An estimator of scikit-learn with some parameters of an `Annotator`."""
 
-    def __init__(self, space=None, *, min_count=1, aliases=None):
-        self.space, self.min_count, self.aliases = space, min_count, aliases
+    def __init__(self, space=None, *, min_count=1, names=True):
+        self.space, self.min_count, self.names = space, min_count, names
 
 
 GIVEN = [
     {},
     {"min_count": 5},
     {"space": SemanticSpace(2.0), "min_count": 3},
-    {"aliases": {"puppy": "dog"}},
+    {"names": False},
 ]
 
 
@@ -54,12 +54,11 @@ def test_unknown_parameters_change_nothing():
 
 def test_clones_have_parameters_of_their_own_and_share_the_cache(tmp_path):
     cache, space = FeatureCache(tmp_path), SemanticSpace(2.0)
-    annotator = Annotator(space=space, cache=cache, exclude=["dog"])
+    annotator = Annotator(space=space, cache=cache)
     copy = clone(annotator)
     assert repr(copy) == repr(annotator)
     assert copy.cache is cache
     assert copy.space is not space
-    assert copy.exclude is not annotator.exclude
     assert repr(clone(FeatureAnnotator(vocabulary=Vocabulary(3)))) == (
         "FeatureAnnotator(vocabulary=Vocabulary(min_count=3))"
     )

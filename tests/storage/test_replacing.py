@@ -100,7 +100,7 @@ def kill_first_save(model, folder, stride):
 @needs_fork
 @pytest.mark.parametrize("stride", [5, 1])
 def test_adding_images_and_saving_survives_kills(stride, tmp_path, lean):
-    """Load, partial_fit, save: the way of `tagkin accept`."""
+    """Load, partial_fit, save."""
     assert lean(kill_adding, tmp_path / "model", stride) > 20 // stride
     assert load(tmp_path / "model").method_.labels.shape[0] == 60
 

@@ -4,16 +4,14 @@ The modules, in reading order:
 
 - `annotator`: `Annotator`, for photographs
 - `feature_annotator`: `FeatureAnnotator`, for features
-- `suggestions`: the records that both return, for images and for photographs, and their columns
+- `suggestions`: the records that both return, for images and for photographs
 
 Input:
 
 - `photograph_input`: photographs and tags as a caller may pass them
 - `photograph_reader`: features of photographs, by a backbone and a cache
-- `locations`: paths of a model's photographs on this machine
 - `label_input`: labels as a caller may pass them
 - `series`: images that are held out together
-- `problem_input`: a `Problem`, and its groups, from the arguments of `fit`
 
 Learning:
 
@@ -30,8 +28,7 @@ Using a model:
 - `suggesting`: labels for images
 - `name_suggestions`: tags that no photograph has yet
 - `audit`: labels that seem wrong or missing, by a model or by given probabilities
-- `extending`: more images without a new fit
-- `tag_changes`: tags that changed since the fit
+- `extending`: more images, and other labels of known ones, without a new fit
 - `quality`: measurements of suggestions
 """
 
@@ -48,7 +45,6 @@ from tagkin.annotator.suggestions import (
     SimilarImage,
     Support,
     TagSuggestion,
-    suggestion_columns,
 )
 from tagkin.lazy_names import lazy_names
 
@@ -73,7 +69,6 @@ __all__ = [
     "Support",
     "TagSuggestion",
     "audit_labels",
-    "suggestion_columns",
 ]
 
 # Imported at first use, because suggesting needs neither estimators nor measurements.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
@@ -12,12 +12,19 @@ import numpy as np
 
 from tagkin import storage
 from tagkin.annotator import name_suggestions as by_name
-from tagkin.annotator.locations import Locations, digest_reader
+from tagkin.annotator.label_input import KnownLabels
 from tagkin.annotator.model import Model, describe_photographs
-from tagkin.annotator.photograph_input import Photographs, TagLists, read_known
+from tagkin.annotator.photograph_input import KnownTags, Photographs, TagLists, take_photographs
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
-from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
+from tagkin.annotator.suggestions import (
+    Finding,
+    LearnedPhotographs,
+    PhotoSuggestions,
+    Similar,
+    join_root,
+    split_root,
+)
 from tagkin.arrays import check_integer
 from tagkin.arrays.checks import not_fitted
 from tagkin.errors import InvalidInput
@@ -62,14 +69,6 @@ class Annotator(HasParameters):
         Ignore tags on fewer than `min_count` photographs.
     cache : FeatureCache or bool, default True
         Where features are kept: True for the user's cache folder, False for nowhere.
-    aliases : mapping of str to str, optional
-        Tag → the tag to learn instead.
-    merge_plurals : bool, default False
-        Whether ``dog`` and ``dogs`` are one tag if both occur: see `Vocabulary`.
-    exclude : sequence of str, optional
-        Tags to ignore.
-    leaf_only : bool, default False
-        Whether ``animal|dog`` is suggested as ``dog``, if no other tag ends in it.
     names : bool, default True
         Whether the names of tags count, with weights learned on held-out photographs. This needs
         the default backbone, or one with a text encoder; see `tagkin.tag_meanings` and
@@ -82,8 +81,10 @@ class Annotator(HasParameters):
     tags_, vocabulary_, space_, method_, calibrator_ : fields of the model
     files_, digests_ : arrays of N str
         The photographs learned from, each once, relative to their common folder, and digests.
-    paths_ : sequence of N str
-        Their paths on this machine. A model does not store them: see `relocate`.
+    root_ : str
+        That folder; `relocate` changes it.
+    paths_ : list of N str
+        Their paths.
     names_note_ : str
         Why the names of tags do not count; empty if they do.
     failures_ : list of Failure
@@ -99,11 +100,11 @@ class Annotator(HasParameters):
     model_: Model
     files_: Annotated[np.ndarray, FileNames("N")]
     digests_: Annotated[np.ndarray, Texts("N")]
-    root_name_: Annotated[str, Text(r"[^/\\\0]*")] = ""
+    root_: Annotated[str, Text(r"[^\0]*")]
     fingerprint_: str
     names_note_: str
     failures_: Annotated[Sequence[Failure], LEFT_OUT] = ()
-    paths_: Annotated[Locations, LEFT_OUT]
+    _learned: Annotated[LearnedPhotographs | None, LEFT_OUT] = None
     _opened: Annotated[PhotographReader | None, LEFT_OUT] = None
 
     tags_ = property(attrgetter("model_.tags"))
@@ -121,10 +122,6 @@ class Annotator(HasParameters):
         min_count: int = 1,
         cache: FeatureCache | bool = True,
         random_state: int | None = 0,
-        aliases: Mapping[str, str] | None = None,
-        merge_plurals: bool = False,
-        exclude: Sequence[str] | None = None,
-        leaf_only: bool = False,
         names: bool = True,
     ):
         self.backbone = backbone
@@ -133,10 +130,6 @@ class Annotator(HasParameters):
         self.min_count = min_count
         self.cache = cache
         self.random_state = random_state
-        self.aliases = aliases
-        self.merge_plurals = merge_plurals
-        self.exclude = exclude
-        self.leaf_only = leaf_only
         self.names = names
 
     def read_features(
@@ -158,14 +151,6 @@ class Annotator(HasParameters):
             `tagkin.distributed.extract` works on a cluster.
         """
         return self.reader.read(photographs, progress, extract)
-
-    def _read(
-        self, photographs: Photographs, progress: Progress | None = None
-    ) -> tuple[Extraction, np.ndarray]:
-        """Read photographs, which may tell where moved ones are; find their numbers, or −1 (n,)."""
-        extraction = self._prepare().read_any(photographs, progress)
-        self.paths_.update_from(extraction.files, extraction.digests, self.cache)
-        return extraction, self.paths_.find_numbers(extraction.digests)
 
     @property
     def reader(self) -> PhotographReader:
@@ -201,13 +186,27 @@ class Annotator(HasParameters):
             Which photographs have all of their tags. Default: those with tags.
         progress : function of (what, done, all), optional
         """
+        from tagkin.annotator.series import find_series
+
         estimator, step, reader = self._new_estimator(), progress or silent, self.reader
-        tagged = reader.read_tagged(photographs, tags, step, rejected, accepted, complete)
-        extraction = tagged.extraction
+        known = KnownTags.of(
+            photographs, tags, rejected=rejected, accepted=accepted, complete=complete
+        )
+        extraction, known = reader.read_tagged(photographs, known, step)
         estimator.prior, note = reader.find_prior(extraction.features, self.names)
-        self.model_ = tagged.learn(estimator, step)
+        estimator.fit(
+            extraction.features,
+            known.present,
+            groups=find_series(extraction.files, extraction.features, progress=step),
+            rejected=known.rejected,
+            accepted=known.accepted,
+            complete=known.has_all,
+            progress=step,
+        )
+        self.model_, self.failures_ = estimator.model_, extraction.failures
         self.fingerprint_, self.names_note_ = reader.backbone.fingerprint, note
-        return self._keep(extraction, extraction.files, extraction.digests)
+        self.set_photographs(extraction.files, extraction.digests)
+        return self
 
     def partial_fit(
         self,
@@ -218,11 +217,11 @@ class Annotator(HasParameters):
         complete: Sequence[bool] | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Add tagged photographs, perhaps with new tags, without a new fit.
+        """Add photographs, and change the tags of known ones, without a new fit.
 
-        They are kin from now on, and new tags can be suggested at once. Photographs that are known
-        (by content) get these tags instead of their old ones, and these paths. `audit` does not
-        report on new photographs until the next `fit`.
+        New photographs with tags are kin from now on. Photographs that are known (by content) get
+        these tags instead of their old ones, and these paths. Tags that were not learned wait for
+        the next `fit`, and so does an audit of new photographs.
 
         Parameters
         ----------
@@ -237,22 +236,47 @@ class Annotator(HasParameters):
         """
         from tagkin.annotator.extending import AddedImages, extend
 
-        reader, step = self._prepare(), progress or silent
-        tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
-        extraction = tagged.extraction
-        known = self.paths_.find_numbers(extraction.digests)
-        X, rows, no = extraction.features, tagged.tags, tagged.rejected
-        added = AddedImages(X, rows, known, no, tagged.complete)
-        self.model_ = extend(self.model_, added, self._prior)
-        return self._keep(extraction, *self.paths_.merge(extraction.files, extraction.digests))
-
-    def _keep(self, extraction: Extraction, paths: Sequence[str], digests: Sequence[str]) -> Self:
-        """Keep the photographs learned from; a model stores names relative to their folder."""
-        self.paths_ = Locations.of(paths, digests, remembers=self.cache is not False)
-        self.files_, self.digests_ = self.paths_.names, self.paths_.digests
-        self.root_name_ = os.path.basename(self.paths_.root or "")
-        self.failures_ = extraction.failures
+        given = KnownTags.of(photographs, tags, rejected=rejected, complete=complete)
+        extraction, tagged = self._prepare().read_once(photographs, given, progress)
+        known = self.learned.find(extraction.digests)
+        added = AddedImages(
+            extraction.features, tagged.tags, known, tagged.rejected, tagged.has_all
+        )
+        self.model_, self.failures_ = extend(self.model_, added), extraction.failures
+        paths, digests = list(self.paths_), list(self.digests_)
+        for file, digest, i in zip(extraction.files, extraction.digests, known, strict=True):
+            if i >= 0:
+                paths[i] = file
+            else:
+                paths.append(file)
+                digests.append(digest)
+        self.set_photographs(paths, digests)
         return self
+
+    def set_photographs(self, paths: Sequence[str], digests: Sequence[str] | np.ndarray) -> None:
+        """Say which photographs were learned from, in the model's order.
+
+        Parameters
+        ----------
+        paths, digests : sequences of N str
+        """
+        self.root_, names = split_root(paths)
+        self.files_, self.digests_ = np.array(names, object), np.array(digests, object)
+        self._learned = None
+
+    @property
+    def learned(self) -> LearnedPhotographs:
+        """The photographs learned from."""
+        if self._learned is None:
+            self._check_fitted()
+            paths = [join_root(self.root_, name) for name in self.files_]
+            self._learned = LearnedPhotographs(paths, self.tags_, self.digests_)
+        return self._learned
+
+    @property
+    def paths_(self) -> Sequence[str]:
+        """The paths of the photographs learned from."""
+        return self.learned.paths
 
     def _new_estimator(self) -> FeatureAnnotator:
         from tagkin.annotator.feature_annotator import FeatureAnnotator
@@ -264,9 +288,7 @@ class Annotator(HasParameters):
 
     def new_vocabulary(self) -> Vocabulary:
         """Return the vocabulary that `fit` learns, before it has read any tags."""
-        names = ("min_count", "aliases", "merge_plurals", "exclude", "leaf_only")
-        options = {name: getattr(self, name) for name in names}
-        return Vocabulary(separator="|", merge_levels=True, **options)
+        return Vocabulary(min_count=self.min_count, separator="|", merge_levels=True)
 
     def suggest(
         self,
@@ -320,13 +342,16 @@ class Annotator(HasParameters):
         reader, model = self._prepare(), self.model_
         rule = make_rule(model.calibrator, *asked)  # before photographs are read
         check_integer("n_kin", n_kin, 0)
-        known_of = read_known(photographs, present, rejected, complete, offered)
-        extraction, known = self._read(photographs, progress)
-        learned = [self.tags_[k] if k >= 0 else () for k in known]
-        tags, labels = known_of(extraction.files, learned)
-        images = make_images(model, extraction.features, known, labels)
+        known = KnownTags.of(
+            photographs, present, rejected=rejected, complete=complete, offered=offered
+        )
+        extraction, known = reader.read_known(photographs, known, progress)
+        numbers = self.learned.find(extraction.digests)
+        tags = known.present or [list(self.tags_[k]) if k >= 0 else [] for k in numbers]
+        labels = KnownLabels(tags, known.rejected, known.complete, known.offered)
+        images = make_images(model, extraction.features, numbers, labels)
         suggested = suggest_labels(model, images, rule, n_kin, self._prior)
-        photos = list(map(self._learned.suggestions, extraction.files, suggested, tags))
+        photos = list(map(self.learned.suggestions, extraction.files, suggested, tags))
         if not (words := by_name.new_words(words, self.vocabulary_)):
             return photos
         return by_name.add_words(photos, extraction.features, words, alone, reader.require_prior())
@@ -349,9 +374,10 @@ class Annotator(HasParameters):
             How many photographs to return for each.
         """
         check_integer("n", n, 1)
-        extraction, known = self._read(photographs)
+        extraction = self._prepare().read_any(photographs, None)
+        known = self.learned.find(extraction.digests)
         nearest = find_similar(self.model_, extraction.features, known, n)
-        return [self._learned.similar(images) for images in nearest]
+        return [self.learned.similar(images) for images in nearest]
 
     def audit(
         self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5
@@ -371,7 +397,7 @@ class Annotator(HasParameters):
         from tagkin.annotator.audit import find_errors
 
         self._check_fitted()
-        return list(map(self._learned.finding, find_errors(self.model_, n, kind, n_kin)))
+        return list(map(self.learned.finding, find_errors(self.model_, n, kind, n_kin)))
 
     def cross_validate(
         self,
@@ -392,54 +418,26 @@ class Annotator(HasParameters):
             The tags of each photograph (a collection has its own), and those a person rejected.
         progress : function of (what, done, all), optional
         """
+        from tagkin.annotator.series import find_series
+
         estimator, step, reader = self._new_estimator(), progress or silent, self.reader
-        tagged = reader.read_tagged(photographs, tags, step, rejected)
-        estimator.prior, _ = reader.find_prior(tagged.extraction.features, self.names)
-        return tagged.cross_validate(estimator, step)
+        known = KnownTags.of(photographs, tags, rejected=rejected)
+        extraction, known = reader.read_tagged(photographs, known, step)
+        rows = np.flatnonzero(known.has_all)
+        extraction, known = take_photographs(extraction, rows), known.take(rows)
+        estimator.prior, _ = reader.find_prior(extraction.features, self.names)
+        return estimator.cross_validate(
+            extraction.features,
+            known.present,
+            groups=find_series(extraction.files, extraction.features, progress=step),
+            rejected=known.rejected,
+            progress=step,
+        )
 
-    def evaluate(
-        self,
-        photographs: Photographs,
-        tags: TagLists | None = None,
-        *,
-        progress: Progress | None = None,
-    ) -> Quality:
-        """Measure how good suggestions are for photographs that this annotator has not seen.
-
-        The baseline is measured, too, if the photographs learned from still exist.
-
-        Parameters
-        ----------
-        photographs : path, list of paths, Collection or Extraction
-        tags : list of lists of str
-            The tags of each photograph. A collection has its own.
-        progress : function of (what, done, all), optional
-        """
-        from tagkin.annotator.quality import measure_scores, score_visually
-
-        reader, paths = self._prepare(), self.paths_
-        tagged = reader.read_tagged(photographs, tags, progress or silent)
-        files, digests = tagged.extraction.files, tagged.extraction.digests
-        paths.update_from(files, digests, self.cache)
-        tagged = tagged.take(np.flatnonzero(paths.find_numbers(digests) < 0))
-        if not tagged.tags:
-            raise InvalidInput("The model was learned from all of these photographs. Pass others.")
-        old, new = reader.read(list(paths), progress), tagged.extraction.features
-        known = paths.find_numbers(old.digests)
-        visual = score_visually(self.method, self.method_.labels, known, old.features, new)
-        scores, words = self.model_.score(new, self._prior), self.vocabulary_
-        truth = words.transform(tagged.tags)
-        return measure_scores(truth, scores, visual, self.calibrator_, words.names_)
-
-    def relocate(self, folder: str | os.PathLike[str]) -> list[str]:
-        """Find the photographs learned from in a folder, after they were moved or renamed.
-
-        It looks for names, then for content, and returns the names (as in `files_`) of photographs
-        that were not found. The user's cache remembers paths, unless `cache` is False.
-        """
+    def relocate(self, folder: str | os.PathLike[str]) -> None:
+        """Look for the photographs learned from in another folder, by their names `files_`."""
         self._check_fitted()
-        with self.reader.open_cache() as cache:
-            return self.paths_.search(folder, digest_reader(cache), self.cache)
+        self.root_, self._learned = os.path.abspath(folder), None
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the annotator to a folder, completely or not at all; `tagkin.load` reads it.
@@ -452,15 +450,6 @@ class Annotator(HasParameters):
         """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
-
-    def remember_paths(self, folder: Path) -> None:
-        """Remember the paths after the model was saved."""
-        self.paths_.remember(self.cache)
-
-    def find_photographs(self, folder: Path) -> None:
-        """Find the photographs after the model was loaded."""
-        self.paths_ = Locations(self.files_, self.digests_)
-        self.paths_.find_root(folder, self.root_name_)
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this annotator."""
@@ -477,10 +466,6 @@ class Annotator(HasParameters):
         self._check_fitted()
         self.reader.check_fingerprint(self.fingerprint_)
         return self.reader
-
-    @property
-    def _learned(self) -> LearnedPhotographs:
-        return LearnedPhotographs(self.paths_, self.tags_)
 
     @property
     def _prior(self) -> NamePrior | None:

@@ -10,15 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
-from tagkin.annotator.label_input import KnownLabels, Labels, label_matrix
+from tagkin.annotator.label_input import (
+    InputLabels,
+    KnownLabels,
+    check_tag_lists,
+    holds_tags,
+    label_matrix,
+    read_labels,
+    rejection_matrix,
+)
 from tagkin.annotator.model import Model, describe_model
-from tagkin.annotator.naming import check_prior
+from tagkin.annotator.naming import Naming, check_prior
+from tagkin.annotator.problem import Labels, Problem, find_groups
 from tagkin.annotator.suggesting import (
     check_known,
     explain_labels,
@@ -28,7 +36,7 @@ from tagkin.annotator.suggesting import (
     suggest_labels,
 )
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
-from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
+from tagkin.arrays import Array, check_features, check_integer, check_same_features
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_complete
 from tagkin.errors import InvalidInput
@@ -40,7 +48,6 @@ from tagkin.records.rules import Size, Texts
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborTransfer
-from tagkin.wording import count
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses none of them
     from tagkin.annotator.quality import Quality
@@ -63,8 +70,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         Method of `tagkin.transfer` with evidence. Default: `KinReadout`, whose weights are learned
         on held-out images.
     vocabulary : Vocabulary, optional
-        Turns lists of tags into labels. Default: ``Vocabulary()``. It is not used for a
-        label matrix.
+        Turns lists of tags into labels. Default: ``Vocabulary()``.
     random_state : int or None, default 0
         Random seed.
     prior : NamePrior, optional
@@ -79,10 +85,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         The labels: tags, the columns of a DataFrame, or the columns' numbers.
     vocabulary_, tags_
         The fitted vocabulary and the N lists of tags; both None after a fit of a matrix.
-    space_ : Space
-    method_ : NeighborVotes
-        Its ``labels`` (N×D) are the labels of the images learned from.
-    calibrator_ : Calibration
+    space_, method_, calibrator_
+        `method_.labels` (N×D) are the labels of the images learned from.
     held_out_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
@@ -114,13 +118,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     space_ = property(attrgetter("model_.space"))
     method_ = property(attrgetter("model_.method"))
     calibrator_ = property(attrgetter("model_.calibrator"))
+    held_out_ = property(attrgetter("model_.held_out"))
     errors_ = property(attrgetter("model_.errors"))
     names_ = property(attrgetter("model_.names"))
-
-    @property
-    def held_out_(self) -> scipy.sparse.csr_array:
-        """Probabilities that labels belong, by models that had not seen the image."""
-        return self.model_.held_out
 
     @property
     def classes_(self) -> np.ndarray:
@@ -145,11 +145,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def fit(
         self,
         X: Array,
-        y: Labels | None,
+        y: InputLabels | None,
         *,
         groups: Array | None = None,
-        rejected: Labels | None = None,
-        accepted: Labels | None = None,
+        rejected: InputLabels | None = None,
+        accepted: InputLabels | None = None,
         complete: Array | None = None,
         progress: Progress | None = None,
     ) -> Self:
@@ -183,17 +183,12 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         progress : function of (what, done, all), optional
         """
         from tagkin.annotator.learning import learn
-        from tagkin.annotator.problem_input import read_problem
         from tagkin.annotator.recipe import usual_recipe
 
-        step = progress or silent
         recipe = usual_recipe(self.space, self.method, self.random_state)
-        problem = read_problem(self, X, y, groups, rejected, accepted)
-        mask = check_complete(complete, problem.X.shape[0])
-        labels = replace(problem.labels, complete=mask)
-        takes_incomplete = recipe.method.takes_incomplete
-        problem = replace(problem, labels=labels, takes_incomplete=takes_incomplete)
-        model = learn(problem, recipe, progress=step)
+        problem = self._read_problem(X, y, groups, rejected, accepted, complete)
+        problem = replace(problem, takes_incomplete=recipe.method.takes_incomplete)
+        model = learn(problem, recipe, progress=progress or silent)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.model_ = model
         return self
@@ -201,22 +196,22 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def partial_fit(
         self,
         X: Array,
-        y: Labels | None = None,
+        y: InputLabels | None = None,
         *,
         known: Array | None = None,
-        rejected: Labels | None = None,
+        rejected: InputLabels | None = None,
         complete: Array | None = None,
     ) -> Self:
-        """Add images, perhaps with new labels, without a new fit.
+        """Add images, and change the labels of known ones, without a new fit.
 
-        They are neighbours from now on, and new labels can be suggested at once. `audit` does not
-        report on new images until the next `fit`. If nothing was fitted before, this is `fit`.
+        New images are neighbours from now on. `audit` does not report on them until the next
+        `fit`, which also learns new labels. If nothing was fitted before, this is `fit`.
 
         Parameters
         ----------
         X : array of shape (n, d)
         y : labels of shape (n, D), or n lists of tags
-            As in `fit`. A matrix has all known columns, then new labels.
+            As in `fit`, with the labels that were learned.
         known : int array of shape (n,), optional
             Number of the image among those learned from, or −1 for a new image. The labels of
             known images are replaced. Default: all are new.
@@ -231,8 +226,14 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)
-        added = AddedImages(features, y, numbers, rejected, complete)
-        self.model_ = extend(self.model_, added, self.prior)
+        vocabulary = self.vocabulary_
+        if vocabulary is not None:
+            if not holds_tags(y):
+                raise InvalidInput("Tags were fitted. Pass one list of tags per image.")
+            vocabulary.transform(check_tag_lists(y, features.shape[0]))
+            if new := ", ".join(map(repr, vocabulary.unknown_)):
+                raise InvalidInput(f"New tags wait for the next fit: {new:.200}. Leave them out.")
+        self.model_ = extend(self.model_, AddedImages(features, y, numbers, rejected, complete))
         return self
 
     def check_parameters(self) -> None:
@@ -248,10 +249,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             )
 
     def decision_function(self, X: Array) -> np.ndarray:
-        """Return the score of every label for every image, shape (n, D).
-
-        `predict_proba` returns calibrated probabilities.
-        """
+        """Return the score of every label for every image, shape (n, D)."""
         features = self._check_features(X)
         return self.model_.score(features, self.prior)
 
@@ -260,24 +258,21 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         Rows need not add up to 1. The images count as unlabelled.
         """
-        scores = self.decision_function(X)
-        return self.model_.probabilities(scores)
+        return self.model_.probabilities(self.decision_function(X))
 
-    def predict(self, X: Array, threshold: float | Array = 0.5) -> np.ndarray:
+    def predict(self, X: Array, threshold: float = 0.5) -> np.ndarray:
         """Return 1 if a label's probability reaches the threshold, else 0; int array (n, D).
 
         Parameters
         ----------
         X : array of shape (n, d)
-        threshold : float or array of shape (D,), default 0.5
-            The least probability, for all labels or for each.
+        threshold : float, default 0.5
+            The least probability.
         """
-        least = np.asarray(to_numpy(threshold), dtype=float)
-        if least.ndim > 1 or not ((least >= 0) & (least <= 1)).all():
-            raise InvalidInput(f"threshold must be a probability from 0 to 1; found {threshold!r}.")
+        least = make_rule(None, None, threshold, None).threshold
         return (self.predict_proba(X) >= least).astype(np.int64)
 
-    def score(self, X: Array, y: Labels) -> float:
+    def score(self, X: Array, y: InputLabels) -> float:
         """Return the mean average precision (MAP) of the scores, over the labels of these images.
 
         Parameters
@@ -288,9 +283,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         scores = self.decision_function(X)
         Y = label_matrix(y, len(scores), self.model_.labels)
         if not Y.nnz:
-            named = ", ".join(map(str, self.classes_[:5].tolist()))
-            unknown = f"None of the {len(scores)} images has a label that was learned"
-            raise InvalidInput(f"{unknown}, so there is nothing to score. Learned: {named}, ….")
+            raise InvalidInput("None of the images has a label that was learned.")
         return mean_average_precision(Y, scores)
 
     def suggest(
@@ -301,11 +294,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         threshold: float | None = None,
         precision: float | None = None,
         n_kin: int = 5,
-        rejected: Labels | None = None,
+        rejected: InputLabels | None = None,
         known: Array | None = None,
-        present: Labels | None = None,
+        present: InputLabels | None = None,
         complete: Array | None = None,
-        offered: Labels | None = None,
+        offered: InputLabels | None = None,
     ) -> list[list[LabelSuggestion]]:
         """Suggest labels for images, with confidences and the images that support them.
 
@@ -414,10 +407,10 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def cross_validate(
         self,
         X: Array,
-        y: Labels,
+        y: InputLabels,
         *,
         groups: Array | None = None,
-        rejected: Labels | None = None,
+        rejected: InputLabels | None = None,
         progress: Progress | None = None,
     ) -> Quality:
         """Measure how good suggestions are on these images, by holding out each fold in turn.
@@ -434,32 +427,12 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             Labels that a person rejected for the images.
         progress : function of (what, done, all), optional
         """
-        from tagkin.annotator.problem_input import read_problem
         from tagkin.annotator.quality import cross_validate
         from tagkin.annotator.recipe import usual_recipe
 
-        problem = read_problem(self, X, y, groups, rejected)
+        problem = self._read_problem(X, y, groups, rejected)
         recipe = usual_recipe(self.space, self.method, self.random_state)
         return cross_validate(problem, recipe, progress or silent)
-
-    def evaluate(self, X: Array, y: Labels) -> Quality:
-        """Measure how good this estimator's suggestions are for new labelled images.
-
-        For images that this estimator has learned from, the result is too good; `cross_validate`
-        measures on those.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        y : labels of shape (n, D), or n lists of tags
-        """
-        from tagkin.annotator.quality import measure_scores
-
-        scores, model = self.decision_function(X), self.model_
-        Y, names = label_matrix(y, len(scores), model.labels), list(self.classes_)
-        quality = measure_scores(Y, scores, None, model.calibrator, names)
-        images = count(len(scores), "labelled image")
-        return replace(quality, how=f"{images}, assumed to be new to the model")
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it.
@@ -477,6 +450,39 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return a few sentences that describe this estimator."""
         self._check_fitted()
         return describe_model(self.model_)
+
+    def _read_problem(
+        self,
+        X: Array,
+        y: InputLabels | None,
+        groups: Array | None,
+        rejected: InputLabels | None,
+        accepted: InputLabels | None = None,
+        complete: Array | None = None,
+    ) -> Problem:
+        """Read features, labels, groups and decisions as `fit` takes them."""
+        self.check_parameters()
+        features = check_features(X, min_rows=2)
+        n, vocabulary = features.shape[0], self.vocabulary
+        labels = read_labels(y, n, Vocabulary() if vocabulary is None else vocabulary.unfitted())
+        no, yes = (
+            None if decided is None else rejection_matrix(decided, n, labels)
+            for decided in (rejected, accepted)
+        )
+        if no is not None and labels.Y.nnz and (no != labels.Y).nnz == 0:
+            raise InvalidInput(
+                "rejected has exactly the labels of the images. Pass the labels that a person "
+                "rejected, or leave it out."
+            )
+        has_names = labels.vocabulary is not None or labels.names is not None
+        return Problem(
+            features,
+            Labels.of(labels.Y, no, yes, check_complete(complete, n)),
+            find_groups(features, groups),
+            Naming.of(self.prior, labels.classes() if has_names else None),
+            self.random_state,
+            labels,
+        )
 
     def _check_features(self, X: Array) -> Array:
         """Return features of new images as an array; reject features unlike the fitted ones."""

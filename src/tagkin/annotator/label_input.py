@@ -16,8 +16,8 @@ from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 
 __all__ = [
+    "InputLabels",
     "KnownLabels",
-    "Labels",
     "NamedLabels",
     "check_tag_lists",
     "holds_tags",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-Labels: TypeAlias = "Array | Sequence[Iterable[str] | None] | NamedLabels"
+InputLabels: TypeAlias = "Array | Sequence[Iterable[str] | None]"
 """A label matrix (N×D), a DataFrame, or N lists of tags."""
 
 
@@ -56,26 +56,21 @@ class NamedLabels(NamedTuple):
 class KnownLabels(NamedTuple):
     """What is known of the labels of n images, as `FeatureAnnotator.suggest` takes it."""
 
-    present: Labels | None = None
-    rejected: Labels | None = None
+    present: InputLabels | None = None
+    rejected: InputLabels | None = None
     complete: Array | None = None
-    offered: Labels | None = None
+    offered: InputLabels | None = None
 
 
-def read_labels(y: Labels | None, n_images: int, vocabulary: Vocabulary) -> NamedLabels:
-    """Read a label matrix (N×D) or N lists of tags, which fit the vocabulary.
-
-    `NamedLabels` are returned unchanged.
-    """
-    if isinstance(y, NamedLabels):
-        return y
+def read_labels(y: InputLabels | None, n_images: int, vocabulary: Vocabulary) -> NamedLabels:
+    """Read a label matrix (N×D) or N lists of tags, which fit the vocabulary."""
     if not holds_tags(y):
         return NamedLabels(as_labels(y, n_images), label_names(y))
     tags = check_tag_lists(y, n_images)
     return NamedLabels(vocabulary.fit_transform(tags), None, vocabulary, tags)
 
 
-def check_tag_lists(y: Labels | None, n_images: int) -> list[list[str]]:
+def check_tag_lists(y: InputLabels | None, n_images: int) -> list[list[str]]:
     """Return the tags of each image as a list; None means no tags."""
     rows = [] if y is None else list(y)
     if len(rows) != n_images:
@@ -94,7 +89,7 @@ def _as_list(row: Iterable[str] | None) -> list[str]:
     return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
-def label_matrix(y: Labels, n_images: int, learned: NamedLabels) -> scipy.sparse.csr_array:
+def label_matrix(y: InputLabels, n_images: int, learned: NamedLabels) -> scipy.sparse.csr_array:
     """Return the learned labels of n images as a matrix (n×D).
 
     The columns of a DataFrame must have the names of the learned labels.
@@ -115,7 +110,7 @@ def label_matrix(y: Labels, n_images: int, learned: NamedLabels) -> scipy.sparse
 
 
 def rejection_matrix(
-    rejected: Labels, n_images: int, learned: NamedLabels
+    rejected: InputLabels, n_images: int, learned: NamedLabels
 ) -> scipy.sparse.csr_array:
     """Return the rejected labels of n images as a matrix (n×D).
 

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.extending import typical_scores
 from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, fit_and_hold_out
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
+from tagkin.annotator.naming import score_names
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
@@ -46,6 +46,7 @@ class Judging:
 
 
 JUDGING = Judging()
+_SAMPLE = 1000  # images that tell how high the scores of a name are
 
 
 def learn(
@@ -59,7 +60,8 @@ def learn(
     # Prepare: the complete images decide on everything.
     images = problem.take_complete()
     X, Y, groups = images.X, images.Y, images.groups
-    check_enough(Y)
+    source = images.source or NamedLabels(Y)
+    check_enough(Y, source.tags is not None)
     with blas_threads_for(problem.largest_product):
         # Split the images into folds; if memory is short, only a part of them has scores.
         part = choose_part(images) if part is None else part
@@ -81,7 +83,6 @@ def learn(
         errors, judged = judge_labels(logits, part.truth(Y), scored_groups)
 
         # Keep what new images and the audit need.
-        source = images.source or NamedLabels(Y)
         model = Model(
             space.space_,
             method.model_,
@@ -185,7 +186,7 @@ def expand(model: Model, problem: Problem, part: Part) -> Model:
     columns, (n, n_labels) = part.columns, problem.Y.shape
     calibrator = model.calibrator
     if len(columns) < n_labels:
-        centers = typical_scores(model, problem.X, problem.Y, problem.prior)
+        centers = typical_scores(model, problem)
         levels = share_logits(problem.Y) + frequency_levels(count_images(problem.Y), n)
         calibrator = calibrator.spread(columns, centers, levels)
     scored = model.held_out
@@ -197,6 +198,23 @@ def expand(model: Model, problem: Problem, part: Part) -> Model:
         errors=model.errors.spread(columns, n_labels),
         held_out=spread_rows(wide, part.rows, n),
     )
+
+
+def typical_scores(model: Model, problem: Problem) -> np.ndarray:
+    """Return scores (D×k) that say nothing about an image.
+
+    Logits of votes and read-out say nothing at that of the label's share of the images, and names
+    at their mean over some images. Scores of other methods are as for the median label.
+    """
+    centers = np.tile(np.median(model.calibrator.mixture.centers, axis=0), (problem.Y.shape[1], 1))
+    n_learned = centers.shape[1] - (model.names is not None)
+    if n_learned > 1:
+        centers[:, :n_learned] = share_logits(problem.Y)[:, None]
+    if model.names is not None:
+        some = problem.X[:: max(1, -(-problem.X.shape[0] // _SAMPLE))]
+        scores = score_names(problem.prior, some, model.names)
+        centers[:, -1] = scores.mean(axis=0, dtype=np.float64)
+    return centers
 
 
 def fit_decisions(

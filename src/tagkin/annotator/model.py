@@ -15,7 +15,7 @@ from tagkin.calibration import Calibration, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 from tagkin.neighbors import Neighbors
-from tagkin.records.forms import Axes, storable
+from tagkin.records.forms import storable
 from tagkin.records.rules import Indices, Sparse, TextLists, Texts
 from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior, NameTable
@@ -43,9 +43,9 @@ class Model:
     method: NeighborVotes
     """Votes of the images learned from. Its ``labels`` (N×D) are the labels of these images."""
     calibrator: Calibration
-    errors: Annotated[LabelErrors, Axes(D="judged")]
-    """How often labels are wrong, and how often missing; not of labels added later."""
-    held_out: Annotated[scipy.sparse.csr_array, Sparse("N", "D", high=1, within="judged")]
+    errors: LabelErrors
+    """How often labels are wrong, and how often missing."""
+    held_out: Annotated[scipy.sparse.csr_array, Sparse("N", "D", high=1)]
     """Probability (N×D) that the labels of an image belong there, and the most probable of its
     absent labels, by models that had not seen the image."""
     rejected: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
@@ -62,18 +62,16 @@ class Model:
     """Column names (D,), if the labels were a DataFrame."""
     tags: Annotated[list[list[str]] | None, TextLists("N")] = None
     """The N lists of tags, if the labels were such lists."""
-    unknown_scores: Annotated[
-        scipy.sparse.csr_array | None, Sparse("scored", "first", low=-1e30)
-    ] = None
+    unknown_scores: Annotated[scipy.sparse.csr_array | None, Sparse("scored", "D", low=-1e30)] = (
+        None
+    )
     """Scores of the likely unknown labels of incomplete images, by models that had not seen the
-    image. It has no rows and columns for images and labels added later."""
+    image. It has no rows for images added later."""
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if the parts of a stored model do not fit together."""
         if self.method.index is None:
             raise InvalidInput("its method has no neighbours")
-        if self.errors.n_labels > self.method.n_labels:
-            raise InvalidInput(f"it has rates of {self.errors.n_labels:,} labels, too many")
 
     @property
     def labels(self) -> NamedLabels:
@@ -99,11 +97,10 @@ class Model:
         if self.unknown_scores is None:
             return scores
         stored, scores = self.unknown_scores, scores.copy()
-        n_stored, n_labels = stored.shape[0], min(stored.shape[1], scores.shape[1])
-        inside = (known >= 0) & (known < n_stored)
+        inside = (known >= 0) & (known < stored.shape[0])
         rows = np.flatnonzero(inside & ~self.complete[np.where(inside, known, 0)])
-        scores[rows, :n_labels] = UNLIKELY
-        entries = stored[known[rows], :n_labels].tocoo()
+        scores[rows] = UNLIKELY
+        entries = stored[known[rows]].tocoo()
         scores[rows[entries.row], entries.col] = entries.data
         return scores
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tagkin.annotator.naming import confidences_by_name
-from tagkin.annotator.photograph_input import Photographs, TagLists, current_tags
+from tagkin.annotator.photograph_input import KnownTags, Photographs, TagLists
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.suggesting import Rule
 from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
@@ -58,9 +58,11 @@ def suggest_words(
     present: TagLists | None = None,
 ) -> list[PhotoSuggestions]:
     """Suggest words for photographs from their names alone."""
-    prior, tags_now = reader.require_prior(), current_tags(photographs, present)
-    extraction = reader.read_any(photographs, progress)
-    photos = [PhotoSuggestions(f, (), tuple(tags_now(f, ()))) for f in extraction.files]
+    prior, known = reader.require_prior(), KnownTags.of(photographs, present)
+    extraction, known = reader.read_known(photographs, known, progress)
+    tags = known.present or [[] for _ in extraction.files]
+    pairs = zip(extraction.files, tags, strict=True)
+    photos = [PhotoSuggestions(file, (), tuple(row)) for file, row in pairs]
     return add_words(photos, extraction.features, words, rule, prior)
 
 

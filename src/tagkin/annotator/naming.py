@@ -13,18 +13,13 @@ from tagkin.tag_meanings import NamePrior, NameTable
 from tagkin.wording import count
 
 __all__ = [
-    "SAMPLE",
     "Naming",
     "check_prior",
     "confidences_by_name",
     "count_known_names",
     "describe_names",
-    "extend_names",
-    "mean_name_scores",
     "score_names",
 ]
-
-SAMPLE = 1000  # images that tell how high the scores of a label are
 
 
 @dataclass(frozen=True)
@@ -58,22 +53,6 @@ def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.
     for rows in _image_blocks(X, table):
         P[rows] = expit(prior.log_odds(to_numpy(X[rows]), table))
     return P
-
-
-def extend_names(table: NameTable, prior: NamePrior | None, names: Sequence[str]) -> NameTable:
-    """Return a table with further names; without a prior they mean nothing."""
-    if prior is not None:
-        return table.append(prior.meanings(names).table(table.center))
-    rows = np.zeros((len(names), table.rows.shape[1]), dtype=np.float32)
-    return table.append(NameTable(rows, np.ones(len(names), dtype=bool), table.center))
-
-
-def mean_name_scores(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarray:
-    """Return the mean score (D,) of names on a sample of images (n×d); 0 without a prior."""
-    if prior is None or not X.shape[0]:
-        return np.zeros(len(table))
-    step = max(1, -(-X.shape[0] // SAMPLE))
-    return np.asarray(score_names(prior, X[::step], table).mean(axis=0, dtype=np.float64))
 
 
 def count_known_names(table: NameTable) -> int:

@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from itertools import chain
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from tagkin.annotator.label_input import KnownLabels
 from tagkin.collection.reading import Collection
 from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
 from tagkin.images import Failure
 
 __all__ = [
+    "KnownTags",
     "Photographs",
     "TagLists",
-    "check_tags",
-    "current_tags",
     "explain_failures",
     "list_paths",
-    "merge_copies",
-    "read_known",
     "take_photographs",
 ]
 
@@ -53,28 +50,87 @@ def take_photographs(extraction: Extraction, rows: Sequence[int] | np.ndarray) -
     )
 
 
-def current_tags(
-    photographs: Photographs, present: TagLists | None = None
-) -> Callable[[str, Sequence[str]], list[str]]:
-    """Return a function of a photograph and its learned tags that returns its current tags.
+class KnownTags(NamedTuple):
+    """What is known about the tags of n photographs: a list for each, or None for nothing."""
 
-    These are the `present` tags if the caller passes them. A collection knows the current tags;
-    other tags were deleted.
-    """
-    if present is not None:
-        paths = list_paths(photographs)
-        passed = dict(zip(paths, check_tags(paths, present), strict=True))
-        return lambda file, learned: list(passed[file])
-    if not isinstance(photographs, Collection):
-        return lambda file, learned: list(learned)
-    now = dict(zip(photographs.files, photographs.tags, strict=True))
-    return lambda file, learned: list(now[file])
+    present: list[list[str]] | None = None
+    rejected: list[list[str]] | None = None
+    accepted: list[list[str]] | None = None
+    offered: list[list[str]] | None = None
+    complete: np.ndarray | None = None
+    """Which photographs have all of their tags."""
+
+    @classmethod
+    def of(
+        cls,
+        photographs: Photographs,
+        present: TagLists | None = None,
+        *,
+        complete: Sequence[bool] | None = None,
+        **others: TagLists | None,
+    ) -> Self:
+        """Check what a caller knows; a collection has its own tags."""
+        files = list_paths(photographs)
+        if present is None and isinstance(photographs, Collection):
+            present = photographs.tags
+        lists = {
+            name: None if tags is None else _check_tags(files, tags)
+            for name, tags in {"present": present, **others}.items()
+        }
+        mask = None if complete is None else np.array(complete, dtype=bool)
+        if mask is not None and len(mask) != len(files):
+            raise InvalidInput(f"Found {len(files)} photographs and {len(mask)} in complete.")
+        return cls(**lists, complete=mask)
+
+    @property
+    def tags(self) -> list[list[str]]:
+        """The present tags; an error if there are none to learn from."""
+        if self.present is None:
+            raise InvalidInput("Pass the tags of the photographs: one list of tags each.")
+        return self.present
+
+    @property
+    def has_all(self) -> np.ndarray:
+        """Which photographs have all of their tags; by default, those with tags."""
+        if self.complete is not None:
+            return self.complete
+        return np.array([bool(row) for row in self.tags], dtype=bool)
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> KnownTags:
+        """Return what is known about some photographs."""
+        complete = None if self.complete is None else self.complete[np.asarray(rows, dtype=int)]
+        return self._map(lambda lists: [lists[i] for i in rows], complete)
+
+    def merge(self, digests: Sequence[str]) -> tuple[list[int], KnownTags]:
+        """Return the first photograph of each content, and what is known about all its copies.
+
+        It is complete if one copy is.
+        """
+        copies: dict[str, list[int]] = {}
+        for i, digest in enumerate(digests):
+            copies.setdefault(digest, []).append(i)
+        groups = list(copies.values())
+
+        def join(lists: list[list[str]]) -> list[list[str]]:
+            of_copies = ((lists[i] for i in group) for group in groups)
+            return [list(dict.fromkeys(chain.from_iterable(rows))) for rows in of_copies]
+
+        complete = self.complete
+        if complete is not None:
+            complete = np.array([complete[group].any() for group in groups], dtype=bool)
+        return [group[0] for group in groups], self._map(join, complete)
+
+    def _map(
+        self, change: Callable[[list[list[str]]], list[list[str]]], complete: np.ndarray | None
+    ) -> KnownTags:
+        present, rejected, accepted, offered = (
+            None if lists is None else change(lists) for lists in self[:4]
+        )
+        return KnownTags(present, rejected, accepted, offered, complete)
 
 
-def check_tags(files: Sequence[str], tags: TagLists | None) -> list[list[str]]:
+def _check_tags(files: Sequence[str], tags: TagLists) -> list[list[str]]:
     """Return the tags of each photograph as a list, without blank tags."""
-    if tags is None:
-        raise InvalidInput("Pass the tags of the photographs: one list of tags each.")
     if len(files) != len(tags):
         raise InvalidInput(f"Found {len(files)} photographs and {len(tags)} lists of tags.")
     return [_check_row(file, row) for file, row in zip(files, tags, strict=True)]
@@ -96,59 +152,6 @@ def _check_row(file: str, row: object) -> list[str]:
                 f"The tags of {file} hold {tag!r} ({type(tag).__name__}); a tag is a text."
             )
     return [tag for tag in tags if tag.replace("|", " ").strip()]  # "|" has no level, either
-
-
-def read_known(
-    photographs: Photographs,
-    present: TagLists | None,
-    rejected: TagLists | None,
-    complete: Sequence[bool] | None,
-    offered: TagLists | None,
-) -> Callable[[Sequence[str], Sequence[Sequence[str]]], tuple[list[list[str]], KnownLabels]]:
-    """Check what a caller knows of the tags of photographs.
-
-    Returns a function of some of their files and the tags learned from these (see `current_tags`)
-    that returns the tags that these files have, and all that is known.
-    """
-    paths = list_paths(photographs)
-    tags_now = current_tags(photographs, present)
-    no, still_open = (
-        dict(zip(paths, check_tags(paths, lists or [None] * len(paths)), strict=True))
-        for lists in (rejected, offered)
-    )
-    is_complete = None if complete is None else dict(zip(paths, complete, strict=True))
-
-    def select(
-        files: Sequence[str], learned: Sequence[Sequence[str]]
-    ) -> tuple[list[list[str]], KnownLabels]:
-        tags = [tags_now(file, own) for file, own in zip(files, learned, strict=True)]
-        mask = None
-        if is_complete is not None:
-            mask = np.array([is_complete[file] for file in files], dtype=bool)
-        lists = [no[file] for file in files], mask, [still_open[file] for file in files]
-        return tags, KnownLabels(tags, *lists)
-
-    return select
-
-
-def merge_copies(
-    extraction: Extraction, files: Sequence[str], tags: Sequence[Sequence[str]]
-) -> tuple[Extraction, list[list[str]]]:
-    """Return the first photograph of each content, with the tags of all its copies.
-
-    `files` are the photographs to read, and `tags` their tags; `extraction` may lack some of them.
-    """
-    tags_of: dict[str, list[str]] = {}
-    for file, row in zip(files, tags, strict=True):
-        tags_of.setdefault(file, []).extend(row)
-    merged: dict[str, list[str]] = {}
-    first = []
-    for i, (file, digest) in enumerate(zip(extraction.files, extraction.digests, strict=True)):
-        if digest not in merged:
-            first.append(i)
-        merged.setdefault(digest, []).extend(tags_of[file])
-    unique = [list(dict.fromkeys(row)) for row in merged.values()]
-    return take_photographs(extraction, first), unique
 
 
 def explain_failures(failures: Sequence[Failure]) -> str:

@@ -6,21 +6,16 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.photograph_input import (
+    KnownTags,
     Photographs,
-    TagLists,
-    check_tags,
     explain_failures,
     list_paths,
-    merge_copies,
     take_photographs,
 )
-from tagkin.collection.reading import Collection
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import (
     Backbone,
@@ -33,63 +28,7 @@ from tagkin.features import (
 from tagkin.progress import Progress
 from tagkin.tag_meanings import CaptionEncoder, NamePrior
 
-if TYPE_CHECKING:
-    from tagkin.annotator.feature_annotator import FeatureAnnotator
-    from tagkin.annotator.model import Model
-    from tagkin.annotator.quality import Quality
-
-__all__ = ["PhotographReader", "TaggedPhotographs"]
-
-
-class TaggedPhotographs(NamedTuple):
-    """Features and tags of photographs; copies of a photograph count once."""
-
-    extraction: Extraction
-    tags: list[list[str]]
-    rejected: list[list[str]] | None
-    accepted: list[list[str]] | None
-    complete: np.ndarray
-    """Which photographs have all of their tags."""
-
-    def take(self, rows: np.ndarray) -> TaggedPhotographs:
-        """Return some of the photographs, by their numbers."""
-        lists = ([part[i] for i in rows] if part is not None else None for part in self[1:4])
-        tags, rejected, accepted = lists
-        extraction = take_photographs(self.extraction, rows)
-        return TaggedPhotographs(extraction, tags or [], rejected, accepted, self.complete[rows])
-
-    def learn(self, estimator: FeatureAnnotator, step: Progress) -> Model:
-        """Let an estimator learn from the photographs; a series is held out as a whole."""
-        labels, series = self._read_labels(estimator), self._find_series(step)
-        estimator.fit(
-            self.extraction.features,
-            labels,
-            groups=series,
-            rejected=self.rejected,
-            accepted=self.accepted,
-            complete=self.complete,
-            progress=step,
-        )
-        return estimator.model_
-
-    def cross_validate(self, estimator: FeatureAnnotator, step: Progress) -> Quality:
-        """Measure an estimator on the complete photographs; a series is held out as a whole."""
-        complete = self.take(np.flatnonzero(self.complete))
-        labels, series = complete._read_labels(estimator), complete._find_series(step)
-        X, no = complete.extraction.features, complete.rejected
-        return estimator.cross_validate(X, labels, groups=series, rejected=no, progress=step)
-
-    def _read_labels(self, estimator: FeatureAnnotator) -> NamedLabels:
-        """Read the tags with the vocabulary of an estimator; reject what cannot be learned."""
-        from tagkin.annotator.problem_input import read_tags  # only learning needs it
-
-        assert estimator.vocabulary is not None
-        return read_tags(self.tags, estimator.vocabulary.unfitted())
-
-    def _find_series(self, step: Progress) -> np.ndarray:
-        from tagkin.annotator.series import find_series
-
-        return find_series(self.extraction.files, self.extraction.features, progress=step)
+__all__ = ["PhotographReader"]
 
 
 class PhotographReader:
@@ -199,54 +138,37 @@ class PhotographReader:
             raise InvalidInput(explain_failures(extraction.failures))
         return extraction
 
+    def read_known(
+        self, photographs: Photographs, known: KnownTags, progress: Progress | None
+    ) -> tuple[Extraction, KnownTags]:
+        """Read features, and take what is known about the photographs that can be read."""
+        files, extraction = list_paths(photographs), self.read_any(photographs, progress)
+        left = iter(range(len(files)))
+        rows = [next(i for i in left if files[i] == file) for file in extraction.files]
+        return extraction, known.take(rows)
+
+    def read_once(
+        self, photographs: Photographs, known: KnownTags, progress: Progress | None
+    ) -> tuple[Extraction, KnownTags]:
+        """Read features; copies of a photograph count once, with the tags of all of them."""
+        extraction, known = self.read_known(photographs, known, progress)
+        first, merged = known.merge(extraction.digests)
+        return take_photographs(extraction, first), merged
+
     def read_tagged(
-        self,
-        photographs: Photographs,
-        tags: TagLists | None,
-        progress: Progress,
-        rejected: TagLists | None = None,
-        accepted: TagLists | None = None,
-        complete: Sequence[bool] | None = None,
-    ) -> TaggedPhotographs:
-        """Read the photographs that have tags or rejected tags, or are complete.
-
-        By default, those with tags are complete. A photograph is complete if one copy of it is.
-        """
-        files, rows = _list_tags(photographs, tags)
-        if not any(rows):
+        self, photographs: Photographs, known: KnownTags, progress: Progress | None
+    ) -> tuple[Extraction, KnownTags]:
+        """Read photographs that have tags or rejected tags, or are complete, as `read_once`."""
+        files, tags, rejected = list_paths(photographs), known.tags, known.rejected
+        if not any(tags):
             raise InvalidInput(f"None of the {len(files)} photographs has a tag. Tag some first.")
-        no, yes = (
-            None if lists is None else check_tags(files, lists) for lists in (rejected, accepted)
-        )
-        is_complete = [bool(row) for row in rows] if complete is None else list(complete)
-        numbers = [i for i, row in enumerate(rows) if row or is_complete[i] or (no and no[i])]
-        tagged = [files[i] for i in numbers]
+        has_all = known.has_all
+        rows = [
+            i
+            for i, row in enumerate(tags)
+            if row or has_all[i] or (rejected is not None and rejected[i])
+        ]
+        some: Photographs = [files[i] for i in rows]
         if isinstance(photographs, Extraction):
-            extraction = take_photographs(photographs, numbers)
-        else:
-            extraction = self.read_any(tagged, progress)
-
-        def merge(lists: list[list[str]]) -> tuple[Extraction, list[list[str]]]:
-            return merge_copies(extraction, tagged, [lists[i] for i in numbers])
-
-        once, merged_tags = merge(rows)
-        known = {file for file, has_all in zip(files, is_complete, strict=True) if has_all}
-        pairs = zip(extraction.files, extraction.digests, strict=True)
-        digests = {digest for file, digest in pairs if file in known}
-        return TaggedPhotographs(
-            once,
-            merged_tags,
-            None if no is None else merge(no)[1],
-            None if yes is None else merge(yes)[1],
-            np.array([digest in digests for digest in once.digests], dtype=bool),
-        )
-
-
-def _list_tags(
-    photographs: Photographs, tags: TagLists | None
-) -> tuple[list[str], list[list[str]]]:
-    """Return the paths and tags of photographs; a collection has its own tags."""
-    files = list_paths(photographs)
-    if isinstance(photographs, Collection):
-        tags = photographs.tags
-    return files, check_tags(files, tags)
+            some = take_photographs(photographs, rows)
+        return self.read_once(some, known.take(rows), progress)

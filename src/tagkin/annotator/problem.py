@@ -10,7 +10,7 @@ import scipy.sparse
 
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.naming import Naming
-from tagkin.arrays import Array
+from tagkin.arrays import Array, check_groups
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import available_memory
 from tagkin.model_selection.folds import Fold, number_folds
@@ -26,7 +26,9 @@ __all__ = [
     "check_enough",
     "check_memory",
     "choose_part",
+    "count_as_complete",
     "count_images",
+    "find_groups",
     "n_folds",
 ]
 
@@ -271,10 +273,23 @@ def count_as_complete(
     return counted
 
 
-def check_enough(
-    Y: scipy.sparse.csr_array, images: str = "labelled images", label: str = "label"
-) -> None:
-    """Reject labels that cannot be learned from; `images` and `label` name them in errors."""
+def find_groups(features: Array, groups: Array | None) -> np.ndarray | None:
+    """Return the groups (N,) that were passed, or near-duplicates among the features (N×d).
+
+    None if no two images are in the same group.
+    """
+    if groups is None:
+        from tagkin.model_selection import find_groups as find_near_duplicates
+
+        found = find_near_duplicates(features)
+    else:
+        found = check_groups(groups, features.shape[0])
+    return None if len(np.unique(found)) == len(found) else found
+
+
+def check_enough(Y: scipy.sparse.csr_array, are_tags: bool = False) -> None:
+    """Reject labels that cannot be learned from; tags are called so in errors."""
+    images, label = ("tagged photographs", "tag") if are_tags else ("labelled images", "label")
     n, n_labels = Y.shape
     if n_labels == 0:
         raise InvalidInput(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -13,24 +11,19 @@ from tagkin.annotator.hold_out import (
     FoldModels,
     HeldOut,
     calibrate_held_out,
-    fit_method,
     hold_out,
 )
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.model import describe_groups
-from tagkin.annotator.problem import Labels, Part, Problem, check_enough, check_memory
-from tagkin.annotator.recipe import Recipe, usual_recipe
-from tagkin.arrays import Array, to_numpy
+from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
+from tagkin.annotator.recipe import Recipe
 from tagkin.calibration import (
-    Calibration,
     ReliabilityCurve,
     fit_calibration,
     reliability_curve,
 )
-from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report
 from tagkin.progress import Counted, Progress, silent
-from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count
 
 __all__ = [
@@ -39,12 +32,9 @@ __all__ = [
     "OperatingPoint",
     "Quality",
     "cross_validate",
-    "measure_scores",
-    "score_visually",
 ]
 
 _PRECISIONS = (0.5, 0.7, 0.8, 0.9)  # to report operating points for
-_MOST = 0.99  # share of the photographs learned from that a fair baseline needs
 
 
 @dataclass(frozen=True)
@@ -107,8 +97,7 @@ class Quality:
     how : str
         How it was measured, in words.
     semantic, visual : dict of str to float
-        Metrics of `tagkin.evaluate` for the model, and for the same method in visual feature space
-        (empty if unknown).
+        Metrics of `tagkin.evaluate` for the model, and for the same method in visual feature space.
     operating_points : list of OperatingPoint
         Suggestions at the thresholds for wanted precisions.
     labels : LabelReport
@@ -147,8 +136,8 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     The confidences are learned for each half of the photographs from the scores of the other half,
     so they, too, are measured on photographs they have not seen.
     """
-    Y, groups = problem.Y, problem.groups
-    check_enough(Y)
+    Y, groups, source = problem.Y, problem.groups, problem.source or NamedLabels(problem.Y)
+    check_enough(Y, source.tags is not None)
     check_memory(Y)
     part = Part.whole(problem)
     fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
@@ -161,23 +150,29 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     held_out = calibrate(problem, recipe)
     scores = held_out.calibrated.log_odds
     baseline = calibrate(replace(problem, naming=None), Recipe(None, recipe.method)).calibrated
-    confidences, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
+    P, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
     halves = split_into_halves(len(scores), groups, problem.seed)
     for rows, others in zip(halves, reversed(halves), strict=True):
         mates = None if groups is None else groups[others]
         some = held_out.scores.take(others)
         judged = held_out.judged
         calibration = fit_calibration(some, Y[others], groups=mates, judged=judged).calibration
-        confidences[rows] = calibration.probabilities(
-            calibration.mix(held_out.scores.take(rows).all)
-        )
+        P[rows] = calibration.probabilities(calibration.mix(held_out.scores.take(rows).all))
         thresholds[:, rows] = [[calibration.threshold(wanted)] for wanted in _PRECISIONS]
-    n_tagged, source = count(len(scores), "tagged photograph"), problem.source or NamedLabels(Y)
+    n_tagged = count(len(scores), "tagged photograph")
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
-    measured = _Measured(Y, scores, baseline.log_odds, confidences, thresholds)
-    return _measure(how, measured, list(source.classes()))
+    points = zip(_PRECISIONS, thresholds, strict=True)
+    return Quality(
+        how,
+        evaluate(Y, scores),
+        evaluate(Y, baseline.log_odds),
+        [_operating_point(wanted, Y, least[:, None] <= P) for wanted, least in points],
+        label_report(Y, P, names=list(source.classes()), min_scores=0.5),
+        Y,
+        P,
+    )
 
 
 def split_into_halves(
@@ -192,50 +187,6 @@ def split_into_halves(
     return np.flatnonzero(first), np.flatnonzero(~first)
 
 
-def measure_scores(
-    Y: scipy.sparse.csr_array,
-    scores: np.ndarray,
-    visual_scores: np.ndarray | None,
-    calibrator: Calibration,
-    names: Sequence[str],
-) -> Quality:
-    """Measure a model's scores (n×D) for photographs that it was not learned from."""
-    how = f"{count(len(scores), 'tagged photograph')} that the model had not seen"
-    thresholds = np.array([[calibrator.threshold(wanted)] for wanted in _PRECISIONS])
-    P = calibrator.probabilities(scores)
-    return _measure(how, _Measured(Y, scores, visual_scores, P, thresholds), names)
-
-
-class _Measured(NamedTuple):
-    """What is measured of n photographs and D tags."""
-
-    truth: scipy.sparse.csr_array
-    scores: np.ndarray
-    visual_scores: np.ndarray | None
-    confidences: np.ndarray
-    thresholds: np.ndarray
-    """Least confidences for each wanted precision, and for each photograph or all of them."""
-
-
-def _measure(how: str, measured: _Measured, names: Sequence[str]) -> Quality:
-    truth, scores, visual_scores, confidences, thresholds = measured
-    if truth.nnz == 0:
-        raise InvalidInput(
-            "None of these photographs has a tag that the model knows, so there is nothing to "
-            "compare suggestions with."
-        )
-    points = zip(_PRECISIONS, thresholds, strict=True)
-    return Quality(
-        how,
-        evaluate(truth, scores),
-        {} if visual_scores is None else evaluate(truth, visual_scores),
-        [_operating_point(wanted, truth, confidences >= c[:, None]) for wanted, c in points],
-        label_report(truth, confidences, names=list(names), min_scores=0.5),
-        truth,
-        confidences,
-    )
-
-
 def _operating_point(
     wanted: float, truth: scipy.sparse.csr_array, suggested: np.ndarray
 ) -> OperatingPoint:
@@ -248,36 +199,3 @@ def _operating_point(
         n / len(suggested),
         float((~suggested.any(axis=1)).mean()),
     )
-
-
-def score_visually(
-    method: NeighborTransfer | None,
-    labels: scipy.sparse.csr_array,
-    known: np.ndarray,
-    X: Array,
-    new: Array,
-) -> np.ndarray | None:
-    """Score new images (n×D) by the same method in visual feature space, as a baseline.
-
-    Returns None if too few of the images learned from could be read: the baseline would be weaker
-    than it should be.
-
-    Parameters
-    ----------
-    method : method by neighbours or None
-        Default: `KinReadout`.
-    labels : CSR array of shape (N, D)
-        Labels of the images learned from.
-    known : int array of shape (k,)
-        Number of each image that could be read among those learned from, or −1.
-    X : array of shape (k, d)
-        Features of the images that could be read.
-    new : array of shape (n, d)
-        Features of the new images.
-    """
-    rows = np.flatnonzero(known >= 0)
-    if len(rows) < _MOST * labels.shape[0]:
-        return None
-    problem = Problem(X[rows], Labels.of(labels[known[rows]]))
-    method = fit_method(usual_recipe(None, method, 0).method, problem.X, problem)
-    return to_numpy(method.decision_function(new))

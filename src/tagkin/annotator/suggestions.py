@@ -7,13 +7,14 @@ learned from. The other records have paths of photographs, for people: the comma
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import PurePath
 from typing import NamedTuple
 
 import numpy as np
-
-from tagkin.errors import InvalidInput
 
 __all__ = [
     "Finding",
@@ -26,7 +27,8 @@ __all__ = [
     "SimilarImage",
     "Support",
     "TagSuggestion",
-    "suggestion_columns",
+    "join_root",
+    "split_root",
 ]
 
 
@@ -167,11 +169,41 @@ class Finding:
         return _as_dict(self)
 
 
-class LearnedPhotographs(NamedTuple):
+def split_root(paths: Iterable[str | os.PathLike[str]]) -> tuple[str, list[str]]:
+    """Return the common folder of files, and their names in it with / between folders.
+
+    If there is no common folder (several drives on Windows), it is empty, and the names are
+    absolute paths.
+    """
+    whole = [os.path.abspath(path) for path in paths]
+    try:
+        root = os.path.commonpath([os.path.dirname(path) for path in whole])
+    except ValueError:  # no path at all, or several drives
+        return "", [PurePath(path).as_posix() for path in whole]
+    within = len(os.path.join(root, ""))  # with the separator, which the root of a drive has itself
+    return root, [path[within:].replace(os.sep, "/") for path in whole]
+
+
+def join_root(root: str, name: str) -> str:
+    """Return the path of a name that `split_root` returned."""
+    return os.path.join(root, *name.split("/")) if root else name
+
+
+@dataclass(frozen=True)
+class LearnedPhotographs:
     """The N photographs learned from."""
 
     paths: Sequence[str]
     tags: Sequence[Sequence[str]]
+    digests: Sequence[str] | np.ndarray
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {digest: i for i, digest in enumerate(self.digests)}
+
+    def find(self, digests: Iterable[str]) -> np.ndarray:
+        """Return the number of the photograph with each digest, or −1, shape (n,)."""
+        return np.array([self._numbers.get(digest, -1) for digest in digests], dtype=np.int64)
 
     def suggestions(
         self, file: str, suggestions: Iterable[LabelSuggestion], present: Iterable[str]
@@ -199,58 +231,3 @@ class LearnedPhotographs(NamedTuple):
     def kin(self, support: Iterable[Support]) -> tuple[Kin, ...]:
         """Return the photographs that support a tag."""
         return tuple(Kin(self.paths[s.image], s.share, tuple(self.tags[s.image])) for s in support)
-
-
-def suggestion_columns(
-    suggested: Sequence[PhotoSuggestions] | Sequence[Sequence[LabelSuggestion]],
-) -> dict[str, np.ndarray]:
-    """Return suggestions as arrays with an entry for each; ``pandas.DataFrame`` accepts the result.
-
-    Parameters
-    ----------
-    suggested : list
-        Result of `Annotator.suggest` or `FeatureAnnotator.suggest`, for n images.
-
-    Returns
-    -------
-    columns : dict of str to array of shape (m,)
-        ``file``, the path of the photograph, or ``image``, the row of the features; ``tag``;
-        ``confidence``; and the shares ``kin_share`` (of all kin), ``readout_share`` and
-        ``name_share``, which add up to 1. The order is that of `suggested`.
-
-    Examples
-    --------
-    >>> from tagkin.annotator import LabelSuggestion, suggestion_columns
-    >>> sea = LabelSuggestion("sea", 0.9, 0, (), 0.0, 0.0)
-    >>> boat = LabelSuggestion("boat", 0.6, 1, (), 0.25, 0.0)
-    >>> columns = suggestion_columns([[sea, boat], [], [sea]])
-    >>> columns["image"].tolist(), columns["tag"].tolist()
-    ([0, 0, 2], ['sea', 'boat', 'sea'])
-    >>> columns["kin_share"].tolist()
-    [1.0, 0.75, 1.0]
-    """
-    first, dtype = "image", "int64"
-    entries: list[tuple[str | int, str | int, TagSuggestion | LabelSuggestion]] = []
-    rows: Sequence[PhotoSuggestions | Sequence[LabelSuggestion]] = suggested
-    for image, row in enumerate(rows):
-        if isinstance(row, PhotoSuggestions):
-            first, dtype = "file", "object"
-            entries += [(row.file, s.tag, s) for s in row.suggestions]
-        else:
-            entries += [(image, s.name, s) for s in row]
-    images, tags, suggestions = zip(*entries, strict=True) if entries else ((), (), ())
-    if not all(isinstance(s, TagSuggestion | LabelSuggestion) for s in suggestions):
-        raise InvalidInput(
-            "Pass the result of Annotator.suggest or FeatureAnnotator.suggest; found suggestions "
-            f"of type {type(suggestions[0]).__name__}."
-        )
-    names = np.array([s.name_share for s in suggestions], dtype=np.float64)
-    readouts = np.array([s.readout_share for s in suggestions], dtype=np.float64)
-    return {
-        first: np.array(images, dtype=dtype),
-        "tag": np.array(tags, dtype=object),
-        "confidence": np.array([s.confidence for s in suggestions], dtype=np.float64),
-        "kin_share": 1 - readouts - names,
-        "readout_share": readouts,
-        "name_share": names,
-    }

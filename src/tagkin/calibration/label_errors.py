@@ -17,9 +17,9 @@ from typing import Annotated
 import numpy as np
 
 from tagkin.arrays import Array, expit, row_blocks
-from tagkin.arrays.labels import check_scores, positions_among, read_scores
+from tagkin.arrays.labels import check_scores, read_scores
 from tagkin.errors import InvalidInput
-from tagkin.records.forms import storable, take
+from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Number
 
 __all__ = ["LabelErrors", "probability_missing", "probability_wrong"]
@@ -65,30 +65,28 @@ class LabelErrors:
         return q
 
     def spread(self, columns: np.ndarray, n_labels: int) -> LabelErrors:
-        """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted.
-
-        The other labels get the medians of the fitted labels.
+        """Expand to D labels. The others get the medians of the fitted labels.
 
         Parameters
         ----------
-        columns : array of shape (K,) of int
+        columns : int array of shape (K,)
             The labels that were fitted, ascending.
         n_labels : int
-            The number D of labels to expand to.
+            D.
         """
-        n_new = n_labels - self.n_labels
 
         def widen(known: np.ndarray) -> np.ndarray:
-            return np.append(known, np.full(n_new, np.median(known)))
+            wide = np.full(n_labels, np.median(known))
+            wide[columns] = known
+            return wide
 
-        wide = replace(
+        return replace(
             self,
             slopes=widen(self.slopes),
             intercepts=widen(self.intercepts),
             wrong_rates=widen(self.wrong_rates),
             missing_rates=widen(self.missing_rates),
         )
-        return take(wide, "D", positions_among(columns, n_labels))
 
 
 def probability_wrong(

@@ -12,8 +12,7 @@ import scipy.sparse
 
 from tagkin.arrays import expit, row_blocks
 from tagkin.arrays.blocks import cached_rows
-from tagkin.arrays.labels import positions_among
-from tagkin.records.forms import storable, take
+from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
 
 __all__ = ["MIXING", "MOST_SCORES", "Columns", "Mixing", "Mixture", "fit_mixture", "share_logits"]
@@ -105,23 +104,16 @@ class Mixture:
         shares[0][total <= 0] = 1
         return shares
 
-    def extend(self, centers: np.ndarray, levels: np.ndarray) -> Mixture:
-        """Append labels with the common weights, given their centres (new×k) and levels (new,)."""
-        return replace(
-            self,
-            weights=np.vstack([self.weights, np.tile(self.common, (len(levels), 1))]),
-            centers=np.vstack([self.centers, centers]),
-            intercepts=np.append(self.intercepts, self.common_intercept + levels),
-        )
-
     def spread(self, columns: np.ndarray, centers: np.ndarray, levels: np.ndarray) -> Mixture:
         """Expand to the D labels of `levels`; these `columns`, ascending, were fitted.
 
         The others get the common weights and their own `centers` (D×k).
         """
-        others = np.setdiff1d(np.arange(len(levels)), columns)
-        wide = self.extend(centers[others], levels[others])
-        return take(wide, "D", positions_among(columns, len(levels)))
+        weights, centers = np.tile(self.common, (len(levels), 1)), np.array(centers)
+        intercepts = self.common_intercept + np.asarray(levels, dtype=np.float64)
+        weights[columns], centers[columns] = self.weights, self.centers
+        intercepts[columns] = self.intercepts
+        return replace(self, weights=weights, centers=centers, intercepts=intercepts)
 
 
 class Columns(NamedTuple):

@@ -20,9 +20,9 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, logit, to_numpy
-from tagkin.arrays.labels import as_labels, check_scores, positions_among
+from tagkin.arrays.labels import as_labels, check_scores
 from tagkin.errors import InvalidInput
-from tagkin.records.forms import storable, take
+from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Number, Whole
 from tagkin.wording import count
 
@@ -85,22 +85,19 @@ class UnannotatedLabels:
         q = p + (1 - p) * r if is_forgotten else p
         return np.where(annotated[:, None], r, q)
 
-    def extend(self, n_labels: int) -> UnannotatedLabels:
-        """Return a copy with D = `n_labels` labels; there are no decisions on the new labels."""
-        fresh = np.full(n_labels - len(self.offsets), self.offset)
-        return replace(self, offsets=np.append(self.offsets, fresh))
-
     def spread(self, columns: np.ndarray, n_labels: int) -> UnannotatedLabels:
-        """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted.
+        """Expand to D labels. There are no decisions on the others.
 
         Parameters
         ----------
-        columns : array of shape (K,) of int
+        columns : int array of shape (K,)
             The labels that were fitted, ascending.
         n_labels : int
-            The number D of labels to expand to.
+            D.
         """
-        return take(self.extend(n_labels), "D", positions_among(columns, n_labels))
+        offsets = np.full(n_labels, self.offset)
+        offsets[columns] = self.offsets
+        return replace(self, offsets=offsets)
 
     def describe(self) -> list[str]:
         """Return a sentence that describes the decisions."""

@@ -99,6 +99,8 @@ def _take_step(
         n_first = size * Photographs(database).count().n_photographs // n_tagged
         return model.suggest_for_review(n_first=n_first, progress=progress)
     needs = model.needs()
+    if is_scanned and needs.is_due and not needs.model:
+        return model.refit(progress=progress)
     if not needs.n_new:
         return None
     if not needs.model:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["CollectionModel", "Needs", "fit_pays"]
 
 _FEWEST = 6  # photographs with tags that can be learned from
+_FEWEST_NEW, _ENOUGH_NEW = 5, 20  # photographs with a new tag, and with new tags, for a new fit
 _IS_TAGGED = (
     "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
     "WHERE p.content = c.id AND p.gone IS NULL)"
@@ -87,12 +88,14 @@ class CollectionModel(Part):
         n_tags, n_rejected = self._db.rows(
             "SELECT total(n_found + n_accepted), total(n_rejected) FROM tags"
         )[0]
+        n_new_tags = self._count_unlearned() - self._unlearned_at_training()
         return Needs(
             tags=not n_tags,
             model=not trained or not self.exists or self.is_partial,
             n_new=Suggestions(self._db).count_missing(),
             n_decided=n_decided,
             is_due=fit_pays(n_decided, n_tags + n_rejected)
+            or (trained > 0 and n_new_tags >= _ENOUGH_NEW)
             or (not trained and self._can_start_from_tags()),
         )
 
@@ -104,6 +107,21 @@ class CollectionModel(Part):
             f"SELECT count(*) FROM contents c WHERE n_tags > 0 AND {HAS_FILE.format('c.id')}"
         )
         return bool(n_tagged >= _FEWEST)
+
+    def _count_unlearned(self) -> int:
+        """Count the tags of photographs that the model does not know, each on several of them."""
+        return int(
+            self._db.value(
+                "SELECT total(n_found + n_accepted) FROM tags WHERE quality IS NULL "
+                "AND NOT forgotten AND same_as IS NULL AND n_found + n_accepted >= ?",
+                (_FEWEST_NEW,),
+            )
+        )
+
+    def _unlearned_at_training(self) -> int:
+        """Return what `_count_unlearned` said after the last training."""
+        trained = Runs(self._db).last_ended("train")
+        return 0 if trained is None else trained.outcome.get("unlearned", 0)
 
     def fingerprint(self) -> str | None:
         """Return the fingerprint of the last trained model, or None without a model."""
@@ -144,8 +162,18 @@ class CollectionModel(Part):
         if not isinstance(annotator, Annotator):
             raise StorageError(f"{self.folder} is not a model of photographs: train again.")
         annotator.cache = cache
-        annotator.paths_.adopt_folder(self._db.root, cache)  # not the copy that trained it last
+        annotator.set_photographs(self._find_files(annotator), annotator.digests_)
         return annotator, read_checksum(self.folder)
+
+    def _find_files(self, annotator: Annotator) -> list[str]:
+        """Return where the photographs of a model are now; their former paths if they are gone."""
+        rows = self._db.rows(
+            "SELECT c.digest, min(p.path) FROM contents c JOIN photographs p "
+            "ON p.content = c.id AND p.gone IS NULL GROUP BY c.id"
+        )
+        files = {digest.hex(): self._db.absolute(path) for digest, path in rows}
+        pairs = zip(annotator.digests_, annotator.paths_, strict=True)
+        return [files.get(digest, path) for digest, path in pairs]
 
     def reader(self) -> PhotographReader:
         """Return the reader of photographs with the backbone of the model, or the default one."""
@@ -235,6 +263,7 @@ class CollectionModel(Part):
             run.outcome |= {
                 "photographs": len(annotator.files_),
                 "tags": len(annotator.vocabulary_.names_),
+                "unlearned": self._count_unlearned(),
                 "doubts": Doubts(self._db).replace(run.id, annotator.audit(), contents_of),
             }
         return run.id
@@ -283,14 +312,26 @@ class CollectionModel(Part):
             run.outcome["bursts"] = store_bursts(self._db, annotator, step)
 
     def teach(self, annotator: Annotator) -> int:
-        """Update an annotator with tags that changed since its training; return how many."""
-        from tagkin.annotator.tag_changes import CurrentTags, update_tags
+        """Update an annotator with tags that changed since its training; return how many.
 
-        tags_now = [
-            CurrentTags(c.file, c.digest, c.known_tags, c.rejected, c.is_complete)
-            for c in self._read_contents()
-        ]
-        return update_tags(annotator, tags_now)
+        New tags wait for the next training.
+        """
+        learned = dict(zip(annotator.digests_, annotator.tags_, strict=True))
+        changed = {
+            content.file: content
+            for content in self._read_contents()
+            if set(content.known_tags) != set(learned.get(content.digest, ()))
+        }
+        seen = annotator.read_features(list(changed))
+        contents = [changed[file] for file in seen.files]
+        if contents:
+            annotator.partial_fit(
+                seen,
+                [content.known_tags for content in contents],
+                rejected=[content.rejected for content in contents],
+                complete=[content.is_complete for content in contents],
+            )
+        return len(contents)
 
     def common_tags(self) -> Sequence[str]:
         """Return common tags, to suggest by name if a person asks for them."""

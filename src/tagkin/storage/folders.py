@@ -84,8 +84,6 @@ def save(model: object, folder: str | os.PathLike[str], *, overwrite: bool = Fal
     data = model_bytes(settings, arrays)
     with _as_storage_errors(folder):
         _write_model(folder, data, _card(model, facts, len(data)), overwrite)
-    if hasattr(model, "remember_paths"):
-        model.remember_paths(folder)
     return folder
 
 
@@ -241,8 +239,6 @@ def load(folder: str | os.PathLike[str], *, device: object = None) -> Any:  # th
         check_record(model, Sizes(), "model")
         if device is not None:
             _place(model, device)
-        if hasattr(model, "find_photographs"):
-            model.find_photographs(folder)
     except (StorageError, MissingExtra, InvalidInput):
         raise
     except Refused as refusal:

@@ -56,11 +56,6 @@ class NameTable:
         """Return the rows of these tags (n,), given by number."""
         return NameTable(self.rows[tags], self.is_unknown[tags], self.center)
 
-    def append(self, other: NameTable) -> NameTable:
-        """Return these tags followed by the other tags."""
-        rows = np.vstack([self.rows, other.rows])
-        return NameTable(rows, np.append(self.is_unknown, other.is_unknown), self.center)
-
 
 @dataclass(frozen=True)
 class Meanings:

@@ -184,7 +184,10 @@ def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
     console.print(f"{text}{run}.", style="green")
     if result.n_taught:
         changed = count(result.n_taught, "photograph")
-        console.print(f"Tags of {changed} that changed since the last training count already.")
+        console.print(
+            f"Tags of {changed} changed since the last training. They count already; new tags "
+            "count from the next training on."
+        )
     if dry_run:
         say("Dry run; nothing was written.")
     elif result.n_suggestions:

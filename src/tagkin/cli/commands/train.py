@@ -66,11 +66,11 @@ def train(
             "model": relative(opened.model.folder),
         }
         if dry_run:
-            from tagkin.annotator.problem_input import read_tags
+            from tagkin.annotator.problem import check_enough
 
             tags = [content.known_tags for content in contents if content.known_tags]
             vocabulary, n_used = annotator.new_vocabulary(), len(tags)
-            read_tags(tags, vocabulary)
+            check_enough(vocabulary.fit_transform(tags), are_tags=True)
         else:
             parameters = {"backbone": backbone, "min_count": min_count}
             run = opened.model.train(annotator, parameters, progress=step)
