@@ -99,8 +99,6 @@ def paths(catalogue: Catalogue, **filters: Any) -> list[str]:
         ({"untagged": False}, "ac"),
         ({"burst": "any"}, ""),
         ({"burst": NONE}, "abcde"),
-        ({"run": 1}, "abcde"),
-        ({"run": 99}, ""),
         ({"camera": "Canon EOS 5D", "date": "2023-05", "untagged": True}, "b"),
         ({"folder": "2023", "rating": "4", "type": "png"}, "c"),
     ],
@@ -114,10 +112,9 @@ def test_tags_and_decisions(catalogue):
     beach, sea = number(catalogue, "beach"), number(catalogue, "sea")
     assert paths(catalogue, tags=(beach,)) == ["2023/a.jpg", "2023/trip/c.png"]
     assert paths(catalogue, tags=(beach, sea)) == ["2023/trip/c.png"]
-    done = catalogue.decisions.decide(ACCEPTED, Filters(photographs=["e.jpg"], tags=["sea"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["e.jpg"], tags=["sea"]))
     assert paths(catalogue, tags=(sea,)) == ["2023/trip/c.png", "e.jpg"]
     assert "e.jpg" not in paths(catalogue, untagged=True)
-    assert paths(catalogue, run=done.run) == ["e.jpg"]
 
 
 @pytest.mark.parametrize("filters", [{"rating": "6"}, {"type": "doc"}])
@@ -143,7 +140,6 @@ def test_every_count_is_what_its_choice_leaves(catalogue):
         expected = {other: choice} | {name: value}
         assert dict(counts.counts[name]).get(value, 0) == len(paths(catalogue, **expected))
     assert every.counts["untagged"] == [("true", 3), ("false", 2)]
-    assert every.counts["run"] == [("1", 5)]
     assert [(name, n) for _, name, n in every.tags] == [("beach", 2), ("sea", 1)]
     assert [value for value, _ in every.counts["date"]] == [
         "2024", "2024-05", "2023", "2023-05", "2023-11", NONE
@@ -161,8 +157,6 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
             ],
         )
     index, view = OpenIndex(catalogue.database), PhotographIndex(catalogue.database)
-    assert view.count(catalogue.database, Selection()).counts["run"][0] == (str(run.id), 5)
-    assert paths(catalogue, run=run.id, folder="2024") == paths(catalogue, folder="2024")
     every = view.select(catalogue.database, Selection())
     x = number(catalogue, "x")
     assert index.is_current(catalogue.database)

@@ -26,10 +26,7 @@ NONE = "(none)"
 
 _RATINGS = ("5", "4", "3", "2", "1", "-1", NONE)
 _N_VALUES = 300  # choices of a filter, most photographs first
-_N_RUNS = 30
 _PAIRS = 2**31  # more than there are tags
-_DECIDED_ON = "SELECT content FROM decisions WHERE run = ?"
-_SUGGESTED_FOR = "SELECT id FROM contents WHERE suggested = ? AND n_suggested > 0"
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,6 @@ class Selection:
     """The number of a burst, or "any" for photographs in a burst."""
     untagged: bool | None = None
     """True: only without tags; False: only with tags."""
-    run: int | None = None
-    """The run that added, decided or wrote something for them, or made their suggestions."""
     tags: tuple[int, ...] = ()
     """All these tags, in files or accepted."""
 
@@ -114,10 +109,10 @@ class PhotographIndex:
         self._key = _last_change(database)
         rows = database.rows(
             "SELECT p.id, coalesce(p.content, -1), p.path, substr(p.taken, 1, 7), p.camera, "
-            "p.lens, p.rating, c.burst, p.added FROM photographs p "
+            "p.lens, p.rating, c.burst FROM photographs p "
             "LEFT JOIN contents c ON c.id = p.content WHERE p.gone IS NULL ORDER BY p.id"
         )
-        columns = list(zip(*rows, strict=True)) if rows else [()] * 9
+        columns = list(zip(*rows, strict=True)) if rows else [()] * 8
         self._ids, self._contents = (np.array(column, np.int64) for column in columns[:2])
         paths = columns[2]
         self._columns = {
@@ -129,7 +124,6 @@ class PhotographIndex:
             "type": _encode(path[path.rfind(".") :].lower() for path in paths),
             "burst": _encode(columns[7]),
         }
-        self._added = np.array(columns[8], np.int64)
         self._answers: tuple[int | None, dict[tuple[str | int, ...], np.ndarray]] = (None, {})
         self._found = _pairs(database, "SELECT photograph, tag FROM found")
 
@@ -154,7 +148,6 @@ class PhotographIndex:
         n_untagged = int(self._untagged(database)[others].sum())
         untagged = [("true", n_untagged), ("false", int(others.sum()) - n_untagged)]
         counts["untagged"] = [pair for pair in untagged if pair[1]]
-        counts["run"] = self._count_runs(database, self._combine(masks, but="run"))
         return Facets(counts, self._count_tags(database, self._combine(masks)))
 
     def _count_choices(
@@ -185,8 +178,6 @@ class PhotographIndex:
                 masks[name] = matches[column.codes] if len(matches) else np.zeros(0, bool)
         if selection.untagged is not None:
             masks["untagged"] = self._untagged(database) == selection.untagged
-        if selection.run is not None:
-            masks["run"] = self._touched(database, selection.run)
         for tag in selection.tags:
             masks[f"tag {tag}"] = self._tagged(database, tag)
         return masks
@@ -208,13 +199,6 @@ class PhotographIndex:
             self._ids, _numbers(database, in_files, tag)
         )
 
-    def _touched(self, database: Database, run: int) -> np.ndarray:
-        what = database.value("SELECT what FROM runs WHERE id = ?", (run,))
-        query = _SUGGESTED_FOR if what == "suggest" else _DECIDED_ON
-        mask = (self._added == run) | self._among_contents(database, query, run)
-        written = _numbers(database, "SELECT photograph FROM writes WHERE run = ?", run)
-        return mask | np.isin(self._ids, written)
-
     def _among_contents(self, database: Database, query: str, *values: int) -> np.ndarray:
         """Return whether a query returns the content of each photograph.
 
@@ -227,19 +211,6 @@ class PhotographIndex:
         if (query, *values) not in answers:
             answers[query, *values] = np.isin(self._contents, _numbers(database, query, *values))
         return answers[query, *values]
-
-    # --- counts of runs and tags ---------------------------------------------------------
-
-    def _count_runs(self, database: Database, mask: np.ndarray) -> Counts:
-        """Count photographs by the last runs that added, suggested, decided or wrote."""
-        runs = database.column(
-            "SELECT id FROM runs WHERE what IN ('scan', 'accept', 'reject', 'review', 'finish', "
-            "'import', 'write') OR (what = 'suggest' AND id IN "
-            "(SELECT suggested FROM contents WHERE n_suggested > 0)) ORDER BY id DESC LIMIT ?",
-            (_N_RUNS,),
-        )
-        counts = [(str(run), int(self._touched(database, run)[mask].sum())) for run in runs]
-        return [(run, n) for run, n in counts if n]
 
     def _count_tags(self, database: Database, mask: np.ndarray) -> list[tuple[int, str, int]]:
         """Count photographs by tag, in files or accepted."""

@@ -18,7 +18,7 @@ MOST = 2**53  # the largest whole number in JavaScript
 Number = Annotated[int, Field(ge=0, le=MOST)]
 _Text = Annotated[str | None, Query(max_length=1000)]
 
-NAMES = ("folder", "date", "camera", "lens", "rating", "type", "burst", "untagged", "run", "tag")
+NAMES = ("folder", "date", "camera", "lens", "rating", "type", "burst", "untagged", "tag")
 """Parameters of an address that are filters."""
 _CURSORS = ("after", "start")
 _TITLES = {
@@ -30,7 +30,6 @@ _TITLES = {
     "type": "File type",
     "burst": "Burst",
     "untagged": "Tags",
-    "run": "Run",
     "tag": "Tag",
 }
 _WORDS = {
@@ -54,13 +53,10 @@ def read_selection(
     type: Annotated[str | None, Query(max_length=10)] = None,
     burst: Annotated[str | None, Query(pattern=r"^([0-9]{1,15}|any|\(none\))$")] = None,
     untagged: bool | None = None,
-    run: Number | None = None,
     tags: Annotated[list[Number] | None, Query(alias="tag", max_length=20)] = None,
 ) -> Selection:
     """Return the selection that the address of a page names."""
-    return Selection(
-        folder, date, camera, lens, rating, type, burst, untagged, run, tuple(tags or ())
-    )
+    return Selection(folder, date, camera, lens, rating, type, burst, untagged, tuple(tags or ()))
 
 
 Selected = Annotated[Selection, Depends(read_selection)]
@@ -171,11 +167,4 @@ def _choices(catalogue: Catalogue, facets: Facets, name: str) -> list[tuple[str,
     if name == "tag":
         return [(str(number), tag, n) for number, tag, n in facets.tags]
     counts = facets.counts[name]
-    if name == "run":
-        runs = {str(run.id): run for run in catalogue.runs.history(300)}
-        return [
-            (value, f"{value} {runs[value].what}, {runs[value].started_at[:10]}", n)
-            for value, n in counts
-            if value in runs
-        ]
     return [(value, describe(name, value), n) for value, n in counts]
