@@ -20,11 +20,11 @@ PANELS = {
         "reject": "decide",
         "finish": "finish",
         "write": "write",
-        "undo": "undo",
+        "undo": "runs",
     },
     "Ask questions": {
         "status": "status",
-        "history": "history",
+        "history": "runs",
         "explain": "explain",
         "find": "find",
         "audit": "audit",

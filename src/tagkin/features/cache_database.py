@@ -27,7 +27,7 @@ _DAMAGED = f"{_NAME}.damaged"
 _VERSION = 2
 _SCHEMA = """
 CREATE TABLE vectors (
-    id INTEGER PRIMARY KEY,    -- ascends with age
+    id INTEGER PRIMARY KEY,    -- ascending in time
     key BLOB NOT NULL UNIQUE,  -- hash of the backbone and of the photograph's file, or of a text
     checksum INTEGER NOT NULL, -- CRC-32 of the key and the vector
     data BLOB NOT NULL         -- float32, little endian
