@@ -51,7 +51,8 @@ def paint(folder: Path) -> dict[str, set[str]]:
     """Paint scenes; return the true labels of each file."""
     make_scenes(folder, n=N_SCENES, n_untagged=N_UNTAGGED, seed=0)
     lines = (folder / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
-    return {str(folder / row["file_name"]): set(row["labels"]) for row in map(json.loads, lines)}
+    root = folder.absolute()  # as a catalogue names files
+    return {str(root / row["file_name"]): set(row["labels"]) for row in map(json.loads, lines)}
 
 
 def show_quality(quality: Quality) -> None:

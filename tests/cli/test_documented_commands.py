@@ -28,6 +28,7 @@ from .desk import (
     put_what_it_needs,
 )
 from .reference import commands
+from .synthetic import write_sidecar
 from .terminals import speak
 from .test_dry_runs import everything
 
@@ -98,6 +99,8 @@ def test_the_code_of_the_front_page_runs(
     desk: Path, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    for name, tags in [*world.tags_of.items()][::2]:
+        write_sidecar(desk / "pictures" / name, tags)
     (code,) = blocks(ROOT / "docs" / "index.md", "python")
     exec(compile(code, "docs/index.md", "exec"), {})
     assert "red-circle-0.jpg [('" in capsys.readouterr().out
