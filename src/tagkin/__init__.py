@@ -9,7 +9,6 @@ from tagkin.version import __version__ as __version__
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator as Annotator
     from tagkin.annotator import FeatureAnnotator as FeatureAnnotator
-    from tagkin.annotator import audit_labels as audit_labels
     from tagkin.arrays import memory_budget as memory_budget
     from tagkin.calibration import LabelCalibrator as LabelCalibrator
     from tagkin.denoising import TagDenoiser as TagDenoiser
@@ -46,7 +45,6 @@ _HOMES = {
     "TagRelevance": "tagkin.transfer",
     "TwoPassKNN": "tagkin.transfer",
     "Vocabulary": "tagkin.labels",
-    "audit_labels": "tagkin.annotator",
     "evaluate": "tagkin.evaluation",
     "load": "tagkin.storage",
     "memory_budget": "tagkin.arrays",

@@ -201,26 +201,6 @@ def test_an_image_learned_from_does_not_support_itself(by_tags, synthetic, X):
         assert i not in {part.image for s in row for part in s.support}
     other = by_tags.suggest(X[:40], threshold=0.0, known=known, present=[[]] * 40)
     assert any({s.name for s in row} & set(synthetic.tags[i]) for i, row in enumerate(other))
-    evidence = by_tags.explain(X[:3], NAMES, known=known[:3])
-    assert all(i not in e.indices for i, row in enumerate(evidence) for e in row)
-
-
-def test_explained_is_what_was_suggested(by_tags, X):
-    suggested = by_tags.suggest(X[N : N + 5], n=2, n_kin=1000)
-    explained = by_tags.explain(X[N : N + 5], suggested)
-    for suggestions, evidence in zip(suggested, explained, strict=True):
-        for suggestion, why in zip(suggestions, evidence, strict=True):
-            assert (suggestion.name, suggestion.label) == (why.name, why.label)
-            assert [part.image for part in suggestion.support] == why.indices.tolist()
-            # a share is a share of everything that speaks for the label, wherever it is shown
-            np.testing.assert_allclose(
-                [part.share for part in suggestion.support], why.shares, atol=1e-6
-            )
-            assert why.shares.sum() + why.readout == pytest.approx(1)
-    (named,) = by_tags.explain(X[N : N + 1], ["snow"])
-    assert named[0].name == "snow"
-    with pytest.raises(InvalidInput, match="Unknown label"):
-        by_tags.explain(X[N : N + 1], ["nothing of the kind"])
 
 
 def test_similar_images_are_nearest_in_the_space(by_tags, X):
@@ -340,8 +320,6 @@ def test_on_a_device_it_takes_tensors_and_says_the_same(by_tags, X, tmp_path):
     new = torch.asarray(X[N:])
     with warnings.catch_warnings(action="error"):
         suggested, findings = loaded.suggest(new, n=3), loaded.audit(5)
-        ((evidence,),) = loaded.explain(new[:1], [suggested[0][0]])
-    assert evidence.name == suggested[0][0].name
     rows = zip(
         [*suggested, findings], [*by_tags.suggest(X[N:], n=3), by_tags.audit(5)], strict=True
     )

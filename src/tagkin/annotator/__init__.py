@@ -27,7 +27,7 @@ Using a model:
 
 - `suggesting`: labels for images
 - `name_suggestions`: tags that no photograph has yet
-- `audit`: labels that seem wrong or missing, by a model or by given probabilities
+- `audit`: labels that seem wrong or missing
 - `extending`: more images, and other labels of known ones, without a new fit
 - `quality`: measurements of suggestions
 """
@@ -49,7 +49,6 @@ from tagkin.annotator.suggestions import (
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagkin.annotator.audit import audit_labels as audit_labels
     from tagkin.annotator.feature_annotator import FeatureAnnotator as FeatureAnnotator
     from tagkin.annotator.quality import OperatingPoint as OperatingPoint
     from tagkin.annotator.quality import Quality as Quality
@@ -68,7 +67,6 @@ __all__ = [
     "SimilarImage",
     "Support",
     "TagSuggestion",
-    "audit_labels",
 ]
 
 # Imported at first use, because suggesting needs neither estimators nor measurements.
@@ -77,6 +75,5 @@ _HOMES = {
     "Model": "model",
     "OperatingPoint": "quality",
     "Quality": "quality",
-    "audit_labels": "audit",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -384,7 +384,7 @@ class Annotator(HasParameters):
     ) -> list[Finding]:
         """Find tags that seem wrong or missing on the photographs learned from.
 
-        Models that had not seen the photograph judge its tags; see `tagkin.audit_labels`.
+        Models that had not seen the photograph judge its tags.
 
         Parameters
         ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -29,7 +28,6 @@ from tagkin.annotator.naming import Naming, check_prior
 from tagkin.annotator.problem import Labels, Problem, find_groups
 from tagkin.annotator.suggesting import (
     check_known,
-    explain_labels,
     find_similar,
     make_images,
     make_rule,
@@ -47,7 +45,7 @@ from tagkin.records.forms import storable
 from tagkin.records.rules import Size, Texts
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
-from tagkin.transfer import Evidence, NeighborTransfer
+from tagkin.transfer import NeighborTransfer
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses none of them
     from tagkin.annotator.quality import Quality
@@ -360,30 +358,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)
         return find_similar(self.model_, features, numbers, n)
-
-    def explain(
-        self, X: Array, labels: Sequence[object], *, known: Array | None = None
-    ) -> list[list[Evidence]]:
-        """Return the images that support each label, and their shares of the evidence.
-
-        The `shares` of all images, the share of the `readout` and that of the label's name, which
-        is the rest, add up to 1. Those of a method of `tagkin.transfer` add up to the score.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        labels : one list of labels for all images, or a list for each
-            Names of `classes_`, columns of the label matrix, or results of `suggest`.
-        known : int array of shape (n,), optional
-            As in `suggest`.
-
-        Returns
-        -------
-        evidence : for each image, one tagkin.transfer.Evidence per label
-        """
-        features = self._check_features(X)
-        numbers = check_known(known, features.shape[0], self.model_)
-        return explain_labels(self.model_, features, labels, numbers, self.prior)
 
     def audit(
         self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5

@@ -20,7 +20,6 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence
-from tagkin.transfer.evidence import label_lists
 
 __all__ = [
     "STILL_LIKELY",
@@ -29,7 +28,6 @@ __all__ = [
     "Shares",
     "check_known",
     "drop_itself",
-    "explain_labels",
     "find_similar",
     "find_supported",
     "make_images",
@@ -293,38 +291,6 @@ def find_similar(
         [SimilarImage(int(j), float(s)) for j, s in zip(row[:n], values[:n], strict=True) if j >= 0]
         for row, values in zip(nearest.indices, similarity, strict=True)
     ]
-
-
-def explain_labels(
-    model: Model,
-    features: Array,
-    labels: Sequence[object],
-    known: np.ndarray,
-    prior: NamePrior | None,
-) -> list[list[Evidence]]:
-    """Return the evidence for labels, as `FeatureAnnotator.explain` does."""
-    names, method = model.labels.classes().tolist(), model.method
-    embeddings = model.embed(features)
-    columns = label_lists(_columns_of(labels), features.shape[0], names)
-    neighbors = drop_itself(method.kneighbors(embeddings), known)
-    components = model.components(features, prior, embeddings, neighbors)
-    scores, shares = model.calibrator.mix(components), Shares.of(model, components)
-
-    def complete(i: int, evidence: Evidence) -> Evidence:
-        t = evidence.label
-        votes, readout, _ = (float(part[i, t]) for part in shares)
-        kin = evidence.with_score(votes if len(evidence.indices) else 0.0)
-        return replace(kin, score=float(scores[i, t]), readout=readout)
-
-    of_images = method.explain(columns, names, neighbors=neighbors)
-    return [[complete(i, evidence) for evidence in row] for i, row in enumerate(of_images)]
-
-
-def _columns_of(labels: object) -> object:
-    """Return the columns of suggestions, and other labels unchanged."""
-    if isinstance(labels, (list, tuple)) and not isinstance(labels, LabelSuggestion):
-        return [_columns_of(label) for label in labels]
-    return labels.label if isinstance(labels, LabelSuggestion) else labels
 
 
 def check_known(known: Array | None, n: int, model: Model) -> np.ndarray:
