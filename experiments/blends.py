@@ -29,7 +29,7 @@ def choose_blend(X: np.ndarray, tags: Any, seed: int = 0, n_neighbors: int = 100
     known = np.setdiff1d(rows, held_out)
     scores = {}
     for blend in BLENDS:
-        denoised = TagDenoiser(blend=blend, random_state=seed).fit_transform(X[known], tags[known])
+        denoised = TagDenoiser(blend=blend).fit_transform(X[known], tags[known])
         space = SemanticSpace(n_landmarks=1024, random_state=seed).fit(X[known], denoised)
         votes = NeighborVoting(min(n_neighbors, len(known)), weighted=True)
         votes.fit(space.transform(X[known]), denoised)

@@ -85,11 +85,11 @@ def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any, str]
     if recipe == "raw":
         return problem.text, chi2, ""
     if recipe == "denoised":
-        denoiser = TagDenoiser(blend=1.0, random_state=config.seed)
+        denoiser = TagDenoiser(blend=1.0)
         return denoiser.fit_transform(problem.known, problem.text), chi2, ""
     if recipe == "chosen":
         blend = choose_blend(problem.known, problem.text, config.seed)
-        denoiser = TagDenoiser(blend=blend, random_state=config.seed)
+        denoiser = TagDenoiser(blend=blend)
         tags = denoiser.fit_transform(problem.known, problem.text)
         return tags, "indicator", f"a blend of {blend:g}"
     raise ValueError(f"unknown recipe {recipe!r}; known are {', '.join(RECIPES)}")

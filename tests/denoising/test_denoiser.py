@@ -108,11 +108,9 @@ def test_batch_is_single(collection, as_array):
 def test_images_that_are_all_the_same_share_their_tags():
     """R of them at most, each image among its own."""
     Y = np.eye(8)
-    for metric in ("cosine", "euclidean"):
-        denoiser = TagDenoiser(4, blend=1.0, metric=metric)
-        denoised = denoiser.fit_transform(np.full((8, 3), 0.1), Y).toarray()
-        np.testing.assert_allclose(np.diag(denoised), 0.25)
-        np.testing.assert_allclose(denoised.sum(axis=1), 1)
+    denoised = TagDenoiser(4, blend=1.0).fit_transform(np.full((8, 3), 0.1), Y).toarray()
+    np.testing.assert_allclose(np.diag(denoised), 0.25)
+    np.testing.assert_allclose(denoised.sum(axis=1), 1)
 
 
 def test_images_with_zero_features_are_like_no_other():
@@ -134,14 +132,13 @@ def test_a_single_image_and_no_tag_at_all():
         assert denoised.shape == (6, 2)
 
 
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_features_of_hugely_different_sizes(metric):
+def test_features_of_hugely_different_sizes():
     """One image far from all others must not make the rest one, or none."""
     X = np.concatenate([TWO_KINDS, [[1e12, 1e12]]])
     Y = np.concatenate([TAGS, [[1, 1]]])
-    denoised = TagDenoiser(3, blend=1.0, metric=metric, scale=1e-3).fit_transform(X, Y).toarray()
+    denoised = TagDenoiser(3, blend=1.0).fit_transform(X, Y).toarray()
     assert np.isfinite(denoised).all()
-    np.testing.assert_allclose(denoised[-1], [1, 1], atol=1e-6)
+    assert denoised[-1].min() > 0.4
     assert (denoised[:3, 1] == 0).all()
     assert (denoised[:3, 0] > 0).all()
 
@@ -150,19 +147,18 @@ def test_the_scale_may_be_the_mean_distance(collection):
     X, Y, _ = collection
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     squared = ((unit[:, None] - unit[None]) ** 2).sum(axis=2)
-    for scale, expected in (("mean", np.sqrt(squared)), ("mean-squared", squared), (0.3, 0.3)):
-        denoiser = TagDenoiser(blend=1.0, scale=scale).fit(X, Y)
+    for scale, expected in (("mean", np.sqrt(squared)), ("mean-squared", squared)):
+        denoiser = TagDenoiser(scale=scale, blend=1.0).fit(X, Y)
         assert denoiser.scale_ == pytest.approx(np.mean(expected))
 
 
 # --- what stays the same ---
 
 
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_blocks_change_nothing(collection, metric, as_array):
+def test_blocks_change_nothing(collection, as_array):
     X, Y, X_new = collection
     X[::4] = X[0]  # ties
-    denoiser = TagDenoiser(10, blend=0.6, metric=metric)
+    denoiser = TagDenoiser(10, blend=0.6)
     expected = denoiser.fit_transform(as_array(X), Y)
     of_new = denoiser.transform(as_array(X_new), Y[:40])
     with tagkin.memory_budget(4000):
@@ -209,7 +205,7 @@ def test_a_fit_that_fails_keeps_what_was_learned(collection):
 
 def test_a_loaded_denoiser_is_the_saved_one(collection, tmp_path):
     X, Y, X_new = collection
-    denoiser = TagDenoiser(7, blend=0.3, metric="euclidean").fit(X, Y)
+    denoiser = TagDenoiser(7, blend=0.3).fit(X, Y)
     again = tagkin.load(tagkin.save(denoiser, tmp_path / "model"))
     assert again.get_params() == denoiser.get_params()
     for own in (None, Y[:40]):
@@ -230,10 +226,7 @@ def test_a_loaded_denoiser_is_the_saved_one(collection, tmp_path):
         ({"blend": 1.5}, "blend must be a number from 0 to 1; found 1.5"),
         ({"blend": "most"}, "blend must be a number from 0 to 1; found 'most'"),
         ({"blend": np.nan}, "blend must be"),
-        ({"scale": 0}, "scale must be mean-squared, mean or a positive number; found 0"),
-        ({"scale": np.inf}, "scale must be"),
-        ({"scale": "median"}, "found 'median'"),
-        ({"metric": "manhattan"}, "metric must be one of cosine, euclidean"),
+        ({"scale": "median"}, "scale must be mean-squared or mean; found 'median'"),
     ],
 )
 def test_parameters_that_make_no_sense_are_named(parameters, message):
