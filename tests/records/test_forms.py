@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 from tagkin.errors import InvalidInput
-from tagkin.records.forms import LEFT_OUT, Axes, check_record, form_of, take
+from tagkin.records.forms import LEFT_OUT, Axes, check_record, form_of
 from tagkin.records.rules import (
     Columns,
     FileNames,
@@ -127,17 +127,3 @@ def test_what_was_not_learned_is_not_asked_for():
     check_record(Estimator(), Sizes(), "model", fitted=False)
     with pytest.raises(Refused, match=r"model lacks coef_"):
         check_record(Estimator(), Sizes(), "model")
-
-
-def test_positions_of_an_axis_are_taken_from_all_arrays_that_have_it():
-    @dataclass(frozen=True)
-    class Cuts:
-        slopes: Annotated[np.ndarray, Floats("D")]
-        scores: Annotated[np.ndarray, Floats("G", "D")]
-        joint: Annotated[np.ndarray, Floats(3)]
-
-    cuts = Cuts(np.arange(3.0), np.arange(6.0).reshape(2, 3), np.arange(3.0))
-    taken = take(cuts, "D", np.array([2, 0]))
-    assert taken.slopes.tolist() == [2, 0]
-    assert taken.scores.tolist() == [[2, 0], [5, 3]]
-    assert taken.joint.tolist() == cuts.slopes.tolist() == [0, 1, 2]

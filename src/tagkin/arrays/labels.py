@@ -33,7 +33,6 @@ __all__ = [
     "count_known",
     "label_names",
     "label_positions",
-    "positions_among",
     "read_scores",
     "widen",
 ]
@@ -128,16 +127,6 @@ def check_names(
                 "columns in the same order; new ones go at the end."
             )
     return names
-
-
-def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return the position of each of D = `n_labels` labels in a list of `columns`, then the others.
-
-    >>> positions_among(np.array([1, 3]), 4)
-    array([2, 0, 3, 1])
-    """
-    others = np.setdiff1d(np.arange(n_labels), columns)
-    return np.argsort(np.concatenate([columns, others]), kind="stable")
 
 
 def check_complete(complete: ArrayLike | Array | None, n_images: int) -> np.ndarray | None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import (
     Annotated,
     Any,
@@ -66,11 +66,9 @@ __all__ = [
     "is_storable",
     "resource",
     "storable",
-    "take",
 ]
 
 T = TypeVar("T")
-R = TypeVar("R", bound="_Dataclass")
 
 LEFT_OUT = "left out"
 """Marks an annotated attribute that is not stored: ``failures_: Annotated[list, LEFT_OUT]``."""
@@ -194,17 +192,6 @@ def check_record(value: object, sizes: Sizes, where: str, *, fitted: bool = True
 
 class _Dataclass(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
-
-
-def take(record: R, axis: str, positions: np.ndarray) -> R:
-    """Return a copy of a dataclass with its arrays at these positions (n,) of an axis."""
-    axes = {name: getattr(rule, "axes", ()) for name, rule in form_of(type(record)).rules.items()}
-    parts = {
-        name: np.take(getattr(record, name), positions, letters.index(axis))
-        for name, letters in axes.items()
-        if axis in letters
-    }
-    return replace(record, **parts)
 
 
 # --- rules from annotations ----------------------------------------------------------------

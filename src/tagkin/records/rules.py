@@ -302,16 +302,12 @@ class Flags(_Array):
 
 @dataclass(eq=False)
 class Sparse(Rule):
-    """A CSR array with sorted entries, each once, finite and from `low` to `high`.
-
-    Columns from the size of the axis `within` on are empty.
-    """
+    """A CSR array with sorted entries, each once, finite and from `low` to `high`."""
 
     rows: str
     columns: str
     low: float = 0.0
     high: float = _LARGEST
-    within: str = ""
 
     def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not hasattr(value, "indptr"):
@@ -322,9 +318,6 @@ class Sparse(Rule):
             raise Refused(where, "has entries that are not in order, or twice")
         sizes.note(self.rows, matrix.shape[0], where)
         sizes.note(self.columns, matrix.shape[1], where)
-        filled = sizes.get(self.within) if self.within else None
-        if filled is not None and matrix.nnz and int(matrix.indices.max()) >= filled:
-            raise Refused(where, f"has entries beyond the {filled:,} columns that are known")
 
 
 # --- texts -------------------------------------------------------------------------------
