@@ -256,7 +256,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         Rows need not add up to 1. The images count as unlabelled.
         """
-        return self.model_.probabilities(self.decision_function(X))
+        scores = self.decision_function(X)  # which tells whether there is a model
+        return self.model_.probabilities(scores)
 
     def predict(self, X: Array, threshold: float = 0.5) -> np.ndarray:
         """Return 1 if a label's probability reaches the threshold, else 0; int array (n, D).
