@@ -75,8 +75,7 @@ def put_map(catalogue: Catalogue, contents: list[int]) -> None:
         "contents": np.array(contents),
         "embeddings": rng.normal(size=(n, 4)).astype(np.float16),
         "drawn": np.arange(n),
-        "semantic": line,
-        "visual": line,
+        "positions": line,
         "colours": np.zeros(n, np.int64),
     }
     data = save(arrays, {"model": "f", "tags": json.dumps(["beach"])})

@@ -325,7 +325,7 @@ def test_names_and_pictures_of_photographs_on_the_map(
     assert drawn["tags"] == ["beach"]
     assert [dot["content"] for dot in drawn["dots"]] == numbers  # the third is gone
     assert [dot["name"] for dot in drawn["dots"]] == ["a.jpg", "b.jpg"]
-    assert [dot["semantic"] for dot in drawn["dots"]] == [[0, 0.5], [0.5, 0.5]]
+    assert [dot["position"] for dot in drawn["dots"]] == [[0, 0.5], [0.5, 0.5]]
     address = "/" + drawn["dots"][0]["thumbnail"]
     assert browser.get(address).status == 200
     assert browser.get(address.replace("/256/", "/2048/")).status == 200

@@ -153,19 +153,16 @@ def test_a_lost_answer_to_undo_undoes_no_second_step(window: Window, served: Ser
     assert served.decisions() == {}
 
 
-def test_a_page_that_could_not_be_stored_comes_back_with_its_marks(
+def test_a_page_that_could_not_be_stored_stays_with_its_marks(
     window: Window, served: Served
 ) -> None:
-    """The next page is shown before the answer comes, which says that nothing was stored."""
     page = window.open(f"/tags/{served.tags['beach']}")
     shown = contents(page)
     waiting: list[Any] = []
     page.route("**/decisions", lambda route: waiting.append(route))
     page.locator("#grid .tile").nth(3).click()
-    window.press("Enter")
-    page.wait_for_function(
-        "n => +document.querySelector('#grid .tile').dataset.content !== n", arg=shown[0]
-    )
+    with page.expect_request("**/decisions"):
+        window.press("Enter")
     window.press("Enter")
     window.shows("still being stored")
     waiting[0].abort()
@@ -178,26 +175,6 @@ def test_a_page_that_could_not_be_stored_comes_back_with_its_marks(
     assert len(served.decisions()) == 60
 
 
-def test_pictures_say_that_the_review_has_ended(window: Window, served: Served) -> None:
-    page = window.open(f"/tags/{served.tags['beach']}")
-    page.route("**/thumbnails/**", lambda route: route.abort())
-    page.route("**/api/v1/state", lambda route: route.abort())
-    page.reload()
-    text = "The review has ended"
-    page.locator("#grid .failed", has_text=text).first.wait_for()
-    page.locator("#fit", has_text="The review does not answer").wait_for()
-    assert page.locator("#grid .tile img:visible").count() < len(contents(page))
-    # it was the network: pictures come again, without a click
-    page.unroute("**/thumbnails/**")
-    page.unroute("**/api/v1/state")
-    page.locator("#grid .failed").first.wait_for(state="detached")
-    page.wait_for_function("() => document.querySelector('#grid img').naturalWidth > 0")
-    served.running.stop()
-    page.locator("#fit", has_text="The review does not answer").wait_for()
-    window.press("z")
-    page.locator("#closer .failed", has_text=text).wait_for()
-
-
 def test_a_next_page_that_cannot_be_prefetched_is_no_fault(window: Window, served: Served) -> None:
     page = window.page
     page.route("**/tags/*after=*", lambda route: route.abort())
@@ -206,30 +183,6 @@ def test_a_next_page_that_cannot_be_prefetched_is_no_fault(window: Window, serve
     window.shows("beach: 60 accepted, 0 rejected.")
     assert served.decided(1)
     assert {fault.partition(":")[0] for fault in window.faults} == {"Failed to load resource"}
-
-
-def test_a_picture_of_a_file_that_vanished_says_so(window: Window, served: Served) -> None:
-    page = window.page
-    page.route("**/thumbnails/**", lambda route: route.fulfill(status=404))
-    page.goto(f"{window.base}/photographs")
-    page.locator(".large .failed", has_text="This picture cannot be shown").wait_for()
-
-
-def test_a_picture_that_failed_while_the_review_answers_comes_again(window: Window) -> None:
-    """The review may have been away for as long as the picture took to fail."""
-    page, failed = window.page, set()
-
-    def fail_once(route: Any) -> None:
-        if route.request.url in failed:
-            route.continue_()
-        else:
-            failed.add(route.request.url)
-            route.abort()
-
-    page.route("**/thumbnails/**", fail_once)
-    page.goto(f"{window.base}/photographs")
-    page.wait_for_function("() => document.querySelector('.large img').naturalWidth > 0")
-    assert page.locator(".failed").count() == 0
 
 
 # --- answers in another order than the requests --------------------------------------------------
@@ -301,9 +254,8 @@ def test_escape_leaves_the_tag_field(window: Window, path: str) -> None:
     page = window.open(path)
     window.press("t")
     page.keyboard.type("bea")
-    page.locator(".completions li", has_text="beach").wait_for()
+    page.locator("#completions option[value=beach]").wait_for(state="attached")
     window.press("Escape")
-    assert page.locator(".completions").count() == 0
     assert window.focused() != "tag"
     window.press("?")  # a key of the page again
     page.locator("#keys[open]").wait_for()
@@ -311,18 +263,7 @@ def test_escape_leaves_the_tag_field(window: Window, path: str) -> None:
     page.locator("#keys[open]").wait_for(state="detached")
     window.press("t")
     page.wait_for_function("() => document.activeElement.id === 'tag'")
-    assert page.locator("#tag").input_value() == ""
     assert window.faults == []
-
-
-def test_cards_of_tags_say_that_the_review_has_ended(window: Window) -> None:
-    page = window.page
-    page.route("**/suggestions?n=4", lambda route: route.abort())
-    page.goto(f"{window.base}/tags")
-    page.locator(".collage .failed", has_text="The review has ended").first.wait_for()
-    page.unroute("**/suggestions?n=4")
-    page.locator(".collage .failed").first.wait_for(state="detached")
-    page.locator(".collage img").first.wait_for()
 
 
 # --- what a key or a button is about -----------------------------------------------------------

@@ -17,8 +17,7 @@ def put_map(catalogue: Path, n: int = 50) -> np.ndarray:
         "contents": np.arange(n) + 100,
         "embeddings": embeddings.astype(np.float16),
         "drawn": np.array([3, 1]),
-        "semantic": np.array([[0, 1], [1, 0]], np.float32),
-        "visual": np.array([[0, 0], [1, 1]], np.float32),
+        "positions": np.array([[0, 1], [1, 0]], np.float32),
         "colours": np.array([0, -1]),
     }
     map_path(catalogue).write_bytes(save(arrays, {"model": "f", "tags": json.dumps(["dog"])}))
@@ -42,10 +41,7 @@ def test_what_is_drawn(tmp_path: Path) -> None:
     assert collection_map.model == "f"
     tags, places = collection_map.drawn()
     assert tags == ["dog"]
-    assert [tuple(place) for place in places] == [
-        (103, [0, 1], [0, 0], 0),
-        (101, [1, 0], [1, 1], -1),
-    ]
+    assert [tuple(place) for place in places] == [(103, [0, 1], 0), (101, [1, 0], -1)]
 
 
 def test_no_map_yet_or_a_damaged_one(tmp_path: Path) -> None:

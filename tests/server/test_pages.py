@@ -12,7 +12,7 @@ from tagkin.catalogue import Catalogue
 from tests.catalogue.suggested import content
 
 from .browser import Browser
-from .conftest import MARKUP, tag
+from .conftest import MARKUP, OFFERED, tag
 
 pytestmark = pytest.mark.usefixtures("shared")
 
@@ -121,6 +121,23 @@ def test_one_that_cannot_be_decoded_has_a_placeholder(
         texts = [element.text for element in ElementTree.fromstring(response.body).iter()]
         text = " ".join(filter(None, texts))
         assert text == "not an image tagkin reads (found unknown data)"
+
+
+def test_a_card_of_a_tag_shows_its_most_confident_photographs(
+    browser: Browser, catalogue: Catalogue
+) -> None:
+    beach = tag(catalogue, "beach")
+    card = f"//ul[@id='tags']//a[@data-tag='{beach}']//img/@src"
+    addresses = browser.get("/tags").elements(card)
+    led = [browser.get(f"/{address}").headers["location"] for address in addresses]
+    best = sorted(
+        (path for path, row in OFFERED.items() if "beach" in row),
+        key=lambda path: -OFFERED[path]["beach"],
+    )
+    assert led == [f"{browser.folder}/{pictures(browser, path)[0]}" for path in best]
+    only = browser.get(f"/tags/{beach}/pictures/0?folder=2024").headers["location"]
+    assert only == f"{browser.folder}/{pictures(browser, '2024/d.jpg')[0]}"
+    assert browser.get(f"/tags/{beach}/pictures/3").status == 404
 
 
 def test_pictures_need_the_right_digest_and_size(browser: Browser, catalogue: Catalogue) -> None:

@@ -48,8 +48,6 @@ class _Embedded(NamedTuple):
     embeddings: np.ndarray
     drawn: list[int]
     """Rows of the photographs on the map."""
-    features: np.ndarray
-    """Features of the photographs on the map."""
 
 
 def write_map(
@@ -73,8 +71,7 @@ def write_map(
         "contents": np.array([p.content for p in embedded.photographs], np.int64),
         "embeddings": embedded.embeddings,
         "drawn": np.array(drawn, np.int64),
-        "semantic": lay_out(embedded.embeddings[drawn]),
-        "visual": lay_out(embedded.features),
+        "positions": lay_out(embedded.embeddings[drawn]),
         "colours": np.array(choose_tags(tags, shown), np.int64),
     }
     path = map_path(catalogue.path)
@@ -89,22 +86,20 @@ def _embed(catalogue: Catalogue, annotator: Annotator, step: Progress) -> _Embed
     chosen = set(random.Random(0).sample(files, min(_N_DRAWN, len(files))))  # noqa: S311
     photographs: list[TaggedContent] = []
     drawn: list[int] = []
-    embeddings, features = list[np.ndarray](), list[np.ndarray]()
+    embeddings: list[np.ndarray] = []
     for start in range(0, len(files), _BLOCK):
         step("Embedding photographs", start, len(files))
         seen = annotator.read_features(files[start : start + _BLOCK])
         if not seen.files:
             continue
-        rows = [row for row, file in enumerate(seen.files) if file in chosen]
-        drawn += [len(photographs) + row for row in rows]
+        first = len(photographs)
+        drawn += [first + row for row, file in enumerate(seen.files) if file in chosen]
         photographs += [tagged[file] for file in seen.files]
         embeddings.append(_normalize(np.asarray(annotator.space_.transform(seen.features))))
-        features.append(np.asarray(seen.features)[rows])
     return _Embedded(
         photographs,
         np.concatenate(embeddings) if embeddings else np.zeros((0, 1), np.float16),
         drawn,
-        np.concatenate(features) if features else np.zeros((0, 1), np.float32),
     )
 
 
@@ -170,11 +165,10 @@ def lay_out(X: np.ndarray) -> np.ndarray:
 
 
 class Place(NamedTuple):
-    """A photograph on the map, with positions from 0 to 1."""
+    """A photograph on the map, with coordinates from 0 to 1."""
 
     content: int
-    semantic: tuple[float, float]
-    visual: tuple[float, float]
+    position: tuple[float, float]
     colour: int
     """Position of its tag among the coloured tags, or −1."""
 
@@ -204,8 +198,7 @@ class CollectionMap:
             arrays = self._arrays
             columns = (
                 arrays["contents"][arrays["drawn"]],
-                arrays["semantic"].round(4),
-                arrays["visual"].round(4),
+                arrays["positions"].round(4),
                 arrays["colours"],
             )
             rows = zip(*(column.tolist() for column in columns), strict=True)

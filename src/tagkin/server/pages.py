@@ -246,6 +246,21 @@ def _describe(catalogue: Catalogue, run: PastRun, decided: DecisionCounts | None
 # --- pictures -----------------------------------------------------------------------------------
 
 
+@router.get("/tags/{tag}/pictures/{k}")
+def picture_of_tag(
+    request: Request, tag: Number, k: Annotated[int, Path(ge=0, lt=4)], selection: Selected
+) -> Response:
+    """Lead to the picture of one of the most confident suggestions of a tag."""
+    with reading(request, selection) as (_, lent):
+        contents = [s.content for s in lent.suggestions(tag, k + 1)][k:]
+        files = lent.catalogue.photographs.files_of(contents)
+    if not files:
+        raise NotFound("There is no such picture.")
+    (file,) = files.values()
+    address = request.base_url.path + answers.picture_address(file, SIZES[0])
+    return RedirectResponse(address, headers={"cache-control": _SHORT})
+
+
 @router.get("/thumbnails/{size}/{content}-{digest}.jpg")
 async def thumbnail(
     request: Request,

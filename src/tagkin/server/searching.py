@@ -156,8 +156,7 @@ def map_answer(reading: Reading, collection_map: CollectionMap) -> Answer:
                 "content": place.content,
                 "name": os.path.basename(files[place.content].path),
                 "thumbnail": picture_address(files[place.content], SIZES[0]),
-                "semantic": place.semantic,
-                "visual": place.visual,
+                "position": place.position,
                 "colour": place.colour,
                 "selected": bool(is_selected),
             }

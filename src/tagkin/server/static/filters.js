@@ -4,15 +4,12 @@ import { bind } from "./keys.js";
 import { complain } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
 
-const NAMES = ["folder", "date", "camera", "lens", "rating", "type", "burst", "untagged", "run", "tag"];
 const CURSORS = ["after", "start"];
-
-const chosen = () => [...new URLSearchParams(location.search)].filter(([name]) => NAMES.includes(name));
 
 // An address with the filters of this page, unless it sets them itself.
 export function withFilters(address) {
   const own = new URLSearchParams(address.split("?")[1]);
-  const pairs = chosen().filter(([name]) => !own.has(name));
+  const pairs = [...new URLSearchParams(document.body.dataset.filters)].filter(([name]) => !own.has(name));
   if (!pairs.length) return address;
   return `${address}${address.includes("?") ? "&" : "?"}${new URLSearchParams(pairs)}`;
 }

@@ -17,7 +17,6 @@ let plane = null; // the map, which each new page of the overview gets
 let view = null;
 let tags = []; // those with a colour
 let dots = []; // the dots as the server tells them, each with its button
-let space = "semantic";
 let isDue = false;
 
 const isSelecting = (event) => event.shiftKey || find("#grid").dataset.drag === "select";
@@ -30,7 +29,7 @@ function dotOf(element) {
 
 // The place of a dot from the middle of the map, in widths and heights of the map.
 function placeOf(dot) {
-  const [x, y] = dot[space].map((share) => SPREAD * (share - 0.5) * view.scale);
+  const [x, y] = dot.position.map((share) => SPREAD * (share - 0.5) * view.scale);
   return [x + view.x, y + view.y];
 }
 
@@ -46,15 +45,11 @@ function build(found) {
   grid.addEventListener("pointerover", (event) => peek(dotOf(event.target)));
   grid.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && peek(dotOf(event.target)));
   for (const left of ["pointerout", "focusout"]) grid.addEventListener(left, () => peek(null));
-  place();
-  view.fit();
-}
-
-function place() {
-  for (const { [space]: [x, y], button } of dots) {
+  for (const { position: [x, y], button } of dots) {
     button.style.left = `${100 * (0.5 + SPREAD * (x - 0.5))}%`;
     button.style.top = `${100 * (0.5 + SPREAD * (y - 0.5))}%`;
   }
+  view.fit();
 }
 
 // The map grows, and its dots do not: this is faster than to scale it, and each dot back.
@@ -156,17 +151,13 @@ function isMeant(event) {
 }
 
 function clicked(event) {
-  const button = event.target.closest("#map [data-space], #map [data-drag-to], #map [data-zoom], #map .dot");
+  const button = event.target.closest("#map [data-drag-to], #map [data-zoom], #map .dot");
   if (!button) return;
-  const { space: wanted, dragTo, zoom: factor } = button.dataset;
-  if (wanted) {
-    space = wanted;
-    place();
-    draw();
-  }
-  if (dragTo) find("#grid").dataset.drag = dragTo;
-  if (wanted || dragTo) for (const one of findAll("button", button.parentElement)) one.ariaPressed = String(one === button);
-  else if (factor) zoom(Number(factor));
+  const { dragTo, zoom: factor } = button.dataset;
+  if (dragTo) {
+    find("#grid").dataset.drag = dragTo;
+    for (const one of findAll("button", button.parentElement)) one.ariaPressed = String(one === button);
+  } else if (factor) zoom(Number(factor));
   else if (isSelecting(event)) toggle(button);
   else open(dotOf(button));
 }
@@ -174,7 +165,6 @@ function clicked(event) {
 // Put the map on the page, which shows it from then on.
 function put() {
   find("#map .plane").replaceWith(plane);
-  for (const button of findAll("[data-space]")) button.ariaPressed = String(button.dataset.space === space);
   const legend = tags.map((name, i) => make("li", { class: `colour${i}` }, name));
   find("#map-tags").replaceChildren(...legend, make("li", { class: "quiet colour-1" }, "other or no tags"));
   find("#map").hidden = false;

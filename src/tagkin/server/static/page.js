@@ -77,12 +77,11 @@ export function forget() {
 }
 
 // Replace the shown page.
-export function put({ address, page }, { push = true, keepPlace = false } = {}) {
+function put({ address, page }, { push = true, keepPlace = false } = {}) {
   const place = scrollY;
   find("#main").replaceChildren(...find("#main", page).childNodes);
   document.title = page.title;
-  document.body.dataset.mode = page.body.dataset.mode;
-  document.body.dataset.version = page.body.dataset.version;
+  for (const name of ["mode", "version", "filters"]) document.body.dataset[name] = page.body.dataset[name];
   for (const id of ["undo", "redo"]) find(`#${id}`).disabled = find(`#${id}`, page).disabled;
   for (const id of ["progress", "pace"]) find(`#${id}`).textContent = find(`#${id}`, page).textContent;
   find("#share").max = find("#share", page).max;
@@ -90,22 +89,6 @@ export function put({ address, page }, { push = true, keepPlace = false } = {}) 
   if (push && new URL(address, document.baseURI).href !== location.href.split("#")[0]) history.pushState({}, "", address);
   shown(); // which may put more on the page
   scrollTo({ top: keepPlace ? place : 0, behavior: "instant" });
-}
-
-// Keep the shown page with its marks; the returned function restores it.
-export function keep() {
-  const nodes = [...find("#main").childNodes];
-  const { mode, version } = document.body.dataset;
-  const [title, address, place] = [document.title, here(), scrollY];
-  return () => {
-    if (nodes[0].isConnected) return;
-    find("#main").replaceChildren(...nodes);
-    document.title = title;
-    Object.assign(document.body.dataset, { mode, version });
-    if (address !== here()) history.pushState({}, "", address);
-    shown();
-    scrollTo({ top: place, behavior: "instant" });
-  };
 }
 
 const here = () => location.pathname + location.search;

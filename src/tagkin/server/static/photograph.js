@@ -123,9 +123,6 @@ export function listen() {
     field.value = "";
     decideHere("accept", contents().map((content) => [content, name]), () => `${name} added.`);
   });
-  document.addEventListener("chosen", (event) => {
-    if (mode() === "photograph") event.target.form.requestSubmit();
-  });
   bind("photograph", Array.from({ length: 9 }, (_, i) => String(i + 1)), "", byNumber);
   bind("photograph", Array.from({ length: 9 }, (_, i) => `Shift+${i + 1}`), "", byNumber);
   bind("photograph", ["1–9"], "Accept this suggestion", () => false);

@@ -10,7 +10,6 @@ import * as map from "./map.js";
 import * as overview from "./overview.js";
 import { shown } from "./page.js";
 import * as photograph from "./photograph.js";
-import * as pictures from "./pictures.js";
 import * as search from "./search.js";
 import * as selection from "./selection.js";
 import * as state from "./state.js";
@@ -19,6 +18,6 @@ import * as tagEdit from "./tag_edit.js";
 import * as write from "./write.js";
 import * as zoom from "./zoom.js";
 
-for (const part of [pictures, complete, filters, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, selection, overview, map, write, keys]) part.listen();
+for (const part of [complete, filters, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, selection, overview, map, write, keys]) part.listen();
 state.follow();
 shown();

@@ -52,21 +52,16 @@ function similarTo(tile) {
   if (tile) go(withFilters(`search?similar=${tile.dataset.content}`)).catch(complain);
 }
 
-function addToken({ id, name }) {
+// The typed text becomes a filter by the first tag that it completes.
+async function addTag(form) {
   const field = find("#with");
-  field.value = "";
-  const form = find("#search");
-  field.before(make("span", { class: "token" }, name, make("input", { type: "hidden", name: "tag", value: id })));
-  ask(form);
-}
-
-// Enter can come before the list of tags.
-async function askWithTyped(form) {
-  const text = find("#with").value.trim();
+  const text = field.value.trim();
   if (!text) return ask(form);
   const [tag] = await tagsFor(text);
-  if (tag) addToken(tag);
-  else say(`There is no tag ${text}.`, { bad: true });
+  if (!tag) return say(`There is no tag ${text}.`, { bad: true });
+  field.value = "";
+  field.before(make("span", { class: "token" }, tag.name, make("input", { type: "hidden", name: "tag", value: tag.id })));
+  ask(form);
 }
 
 function ask(form) {
@@ -103,9 +98,8 @@ export function listen() {
   document.addEventListener("submit", (event) => {
     if (event.target.id !== "search") return;
     event.preventDefault();
-    askWithTyped(event.target).catch(complain);
+    addTag(event.target).catch(complain);
   });
-  document.addEventListener("chosen", (event) => mode() === "search" && event.target.id === "with" && addToken(event.detail));
   bind("search", ["Enter", "o"], "Open the photograph; of a burst, show each", () => open(current()));
   bind("search", ["s"], "Similar photographs", (event) => similarTo(event.type === "click" ? chosen()[0] : current()), "#similar");
   bind("search", ["Ctrl+a"], "Select all shown", () => {

@@ -4,7 +4,6 @@ import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { forget, go, refresh } from "./page.js";
-import { showPicturesAgain } from "./pictures.js";
 import { NoAnswer, post, watch } from "./server.js";
 
 const PAUSE = 10000; // ms between two looks at what comes in the background
@@ -180,7 +179,6 @@ export function follow() {
       const isNews = state.version !== version;
       const hasEnded = fit === "running" && state.fit.state !== "running";
       tell(state);
-      showPicturesAgain();
       if (hasEnded) forget(); // what was fetched before is old
       if (isNews && !hasEnded) changedElsewhere();
       else showNew(state, { hasEnded });

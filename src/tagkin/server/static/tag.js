@@ -1,16 +1,11 @@
 // By tag: mark wrong photographs; one key rejects these and accepts the rest.
-import { count, counted, find, findAll, make, mode, remembered, stepIn } from "./dom.js";
+import { count, counted, find, findAll, mode, remembered, stepIn } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { current, focusOn, fromHereOn, isPressed, onChange, openStack, press, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
-import { fresh, go, keep, onShown, prepare, put } from "./page.js";
-import { GONE, makeSign } from "./pictures.js";
-import { get } from "./server.js";
+import { go, onShown, prepare } from "./page.js";
 import { decide, sayFinished, sayStored, shownOf } from "./state.js";
-
-const AGAIN = 2000; // ms before missing pictures are requested again
-const PATIENCE = 300; // ms to wait for an order with the last decisions, before showing the prefetched page
 
 const grid = () => find("#grid");
 const asked = () => remembered("n") ?? "60";
@@ -31,8 +26,6 @@ function marksChanged() {
   find("#verdict").textContent = verdict();
 }
 
-const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
 let isBusy = false;
 
 // The contents to accept and to reject, each with the shown confidence and run.
@@ -49,34 +42,22 @@ function store(tag, yes, no, unmarked) {
   return decide("api/v1/decisions", { accept: pairs(yes), reject: pairs(no), together, only_open: true });
 }
 
-// Decide on all shown photographs and go on to the next page. If the decisions cannot be stored, the
-// page comes back with its marks.
+// Decide on all shown photographs, and go on when that is stored; until then, the page keeps its marks.
 async function accept() {
   if (!grid()) return;
-  if (isBusy) return say("The last page is still being stored. Press Enter again in a moment.");
+  if (isBusy) return say("This page is still being stored.");
   isBusy = true;
-  const { tag, name, next, then, strategy, default: unmarked } = grid().dataset;
+  const shownGrid = grid();
+  const { tag, name, next, then, strategy, default: unmarked } = shownGrid.dataset;
   const [yes, no] = marked();
-  const putBack = keep();
-  const waiting = strategy ? null : next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
-  const decided = store(tag, yes, no, unmarked);
-  const better = decided.then(() => fresh(strategy ? question() : addressOf(tag))).then((found) =>
-    !strategy && !find("#grid", found.page) && then ? fresh(addressOf(then)) : found,
-  );
-  let trouble = "";
   try {
-    const soon = waiting?.then((found) => (showsAny(found.page, tag, [...yes, ...no]) ? better : found));
-    soon?.catch(() => {}); // the order with the last decisions may be there first
-    put(await (soon ? Promise.race([better, wait(PATIENCE).then(() => soon)]) : better));
-  } catch (error) {
-    trouble = error.message;
-  }
-  try {
-    const answer = await decided;
+    const answer = await store(tag, yes, no, unmarked);
+    let trouble = "";
+    const following = strategy ? question() : addressOf(next || !then ? tag : then);
+    if (shownGrid.isConnected) await go(following).catch((error) => (trouble = error.message));
     const text = `${name}: ${count(answer.accepted)} accepted, ${count(answer.rejected)} rejected.`;
     sayStored(text, yes.length + no.length, answer, { trouble });
   } catch (error) {
-    putBack();
     complain(error);
   } finally {
     isBusy = false;
@@ -105,12 +86,6 @@ async function finish() {
   }
 }
 
-// Whether a prefetched page asks about decided photographs again.
-function showsAny(page, tag, decided) {
-  const contents = new Set(decided.map(([content]) => String(content)));
-  return findAll(`#grid[data-tag="${tag}"] .tile`, page).some((tile) => contents.has(tile.dataset.content));
-}
-
 function wrongFromHere(tile) {
   if (!grid()) return;
   const n = fromHereOn(tile ?? current());
@@ -135,24 +110,6 @@ function skip() {
 
 // --- the list of tags ----------------------------------------------------------------------------
 
-const seen = new IntersectionObserver((entries) => {
-  for (const entry of entries.filter((one) => one.isIntersecting)) {
-    seen.unobserve(entry.target);
-    get(withFilters(`api/v1/tags/${entry.target.dataset.tag}/suggestions?n=4`)).then((found) => {
-      const some = found.suggestions.slice(0, 4);
-      const collage = find(".collage", entry.target);
-      collage.replaceChildren();
-      collage.classList.add(["none", "one", "two", "three", "four"][some.length]);
-      for (const one of some) {
-        collage.append(make("img", { src: one.thumbnail, srcset: one.srcset, sizes: "8rem", alt: "", decoding: "async" }));
-      }
-    }, () => {
-      find(".collage", entry.target).replaceChildren(makeSign(GONE));
-      setTimeout(() => seen.observe(entry.target), AGAIN);
-    });
-  }
-}, { rootMargin: "200px" });
-
 function filter(text) {
   const wanted = text.trim().toLowerCase();
   for (const item of findAll("#tags > li")) {
@@ -172,7 +129,6 @@ function moveCard(event) {
 
 function shown() {
   if (mode() === "tags") {
-    for (const one of findAll("#tags a")) seen.observe(one);
     find("#start")?.focus({ preventScroll: true, focusVisible: false });
   }
   if (mode() !== "tag") return;
@@ -184,8 +140,7 @@ function shown() {
   focusOn(tiles()[0], { visible: false });
   const { tag, next, then, strategy } = grid().dataset;
   if (strategy) return;
-  if (next) prepare(addressOf(tag, next)).catch(() => {});
-  else if (then) prepare(addressOf(then)).catch(() => {});
+  if (next || then) prepare(next ? addressOf(tag, next) : addressOf(then)).catch(() => {}); // for its pictures
 }
 
 export function listen() {

@@ -88,15 +88,13 @@ export function listen() {
     const name = find("input", event.target).value.trim();
     if (name) rename(isNest ? `${name}|${lastLevel(tag.name)}` : name).catch(trouble);
   });
-  for (const kind of ["input", "chosen"]) {
-    dialog().addEventListener(kind, async (event) => {
-      if (event.target.id !== "new-name") return;
-      const name = event.target.value.trim();
-      const mine = ++asked;
-      const other = name ? await sameName(name).catch(() => null) : null;
-      if (mine === asked) announce(other);
-    });
-  }
+  dialog().addEventListener("input", async (event) => {
+    if (event.target.id !== "new-name") return;
+    const name = event.target.value.trim();
+    const mine = ++asked;
+    const other = name ? await sameName(name).catch(() => null) : null;
+    if (mine === asked) announce(other);
+  });
   bind("tag", ["r"], "Rename, merge or nest this tag", () => open(find("[data-edit]")));
   bind("tag", ["f"], "Forget this tag, or learn it again", () => void forgetShown().catch(complain), "#learn-again");
 }
