@@ -105,10 +105,8 @@ def test_a_suggestion_by_name_looks_different(window: Window, served: Served) ->
     page = window.open(f"/tags/{served.tags['city']}?n=10")
     assert page.locator("#grid .tile.named .by-name").count() == 10
     window.press("k")
-    page.locator("#why .side").wait_for()
-    parts = page.locator("#why .side > *").all_inner_texts()
-    assert parts[1].startswith("Suggested 80 % by the meaning of the tag's name")
-    assert page.locator("#why .kin li").all_inner_texts() == ["6 %", "4 %"]  # of the score
+    text = page.locator("#closer-name", has_text="kin for city, 1 of 2").inner_text()
+    assert "6 % · Suggested 80 % by the meaning of the tag's name" in text  # of the score
     page = window.open("/photographs")
     named = page.locator("#suggestions .row.named")
     assert named.locator(".name").all_inner_texts() == ["city"]
@@ -307,21 +305,16 @@ def test_search_and_tag_several(window: Window, served: Served) -> None:
     assert not set(contents(page)) & set(tiles[1:4])
 
 
-def test_search_for_a_tag_before_the_list_of_tags_comes(window: Window) -> None:
-    page, requests = window.open("/search"), []
-
-    def hold_the_first(route: Any) -> None:
-        requests.append(route)
-        if len(requests) > 1:
-            route.continue_()
-
-    page.route("**/api/v1/tags/complete*", hold_the_first)
-    page.locator("#with").fill("beach")
+def test_search_for_a_typed_tag(window: Window) -> None:
+    page = window.open("/search?name=IMG")
+    page.locator("#with").fill("beac")
     window.press("Enter")
     page.locator(".token", has_text="beach").wait_for()
+    assert page.locator("#name").input_value() == "IMG"
     page.locator("#with").fill("nowhere")
     window.press("Enter")
-    window.shows("There is no tag nowhere.")
+    page.locator(".done", has_text="There is no tag nowhere.").wait_for()
+    page.locator(".token", has_text="beach").wait_for()
 
 
 def test_overview(window: Window, served: Served) -> None:

@@ -1,4 +1,4 @@
-"""A closer look in a real browser: zoom, pan, the next photograph, kin and others beside it."""
+"""A closer look in a real browser: zoom, pan, the next photograph, kin beside it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -116,22 +116,9 @@ def test_kin_beside_the_suggestion(window: Window, served: Served) -> None:
     assert names(page)[1] == shown[0]
     window.press("k")
     page.wait_for_function(f"() => {BESIDE} === 1")
-    window.press("Escape")
-
-
-def test_two_photographs_side_by_side(window: Window, served: Served) -> None:
-    page = window.open("/search?name=IMG")
-    shown = titles(page)
-    for at in (1, 4):
-        page.locator("#grid .tile").nth(at).click()
-    window.press("c")
-    assert names(page) == [shown[1], shown[4]]
-    window.press("ArrowRight")
-    assert names(page) == [shown[1], shown[5]]
-    window.press("Escape")
     window.resize(NARROW)
-    window.press("Escape", "Home", "c")
-    assert names(page) == shown[:2]
+    window.press("k")
+    page.wait_for_function(f"() => {BESIDE} === 2")
     boxes = [page.locator("#closer figure").nth(i).bounding_box() for i in (0, 1)]
     assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]  # one above the other
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -182,32 +169,15 @@ def test_the_key_after_closing_counts(window: Window, served: Served) -> None:
     assert window.focused("title") == titles(page)[0]
 
 
-def test_kin_that_come_late_open_nothing(window: Window, served: Served) -> None:
+def test_kin_that_come_late_are_dropped(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}")
     held: list[Any] = []
     page.route("**/photographs/*", lambda route: held.append(route))
-
-    def ask() -> None:
-        with page.expect_request("**/photographs/*"):
-            window.press("k")
-        window.settle()
-
-    def answer() -> None:
-        with page.expect_response("**/photographs/*"):
-            held.pop(0).continue_()
-        window.settle()
-
-    ask()
-    ask()
-    held.reverse()  # the answer to the second comes first
-    answer()
-    page.locator("#why[open]").wait_for()
-    window.press("k")
-    answer()
-    assert page.locator("#why").is_hidden()
-    ask()
-    window.press("n")  # to another tag
-    page.locator("h1", has_text="beach").wait_for(state="detached")
-    answer()
-    assert page.locator("#why").is_hidden()
+    with page.expect_request("**/photographs/*"):
+        window.press("k")
+    window.press("ArrowRight")
+    with page.expect_response("**/photographs/*"):
+        held.pop(0).continue_()
+    window.settle()
+    assert names(page) == titles(page)[1:2]
     page.unroute("**/photographs/*")

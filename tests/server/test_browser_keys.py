@@ -63,13 +63,6 @@ def closer(window: Window, page: Any, served: Served) -> None:
     becomes(page, "document.querySelector('#closer').open", False)
 
 
-def side_by_side(window: Window, page: Any, served: Served) -> None:
-    window.press("c")
-    becomes(page, "document.querySelectorAll('#closer figure:not([hidden]) img').length", 2)
-    window.press("Escape")
-    becomes(page, "document.querySelector('#closer').open", False)
-
-
 def to_another(*keys: str) -> Check:
     """To another photograph, by each of the keys."""
 
@@ -118,10 +111,9 @@ def focus_in(selector: str, *keys: str) -> Check:
 
 def kin_of_a_tile(window: Window, page: Any, served: Served) -> None:
     window.press("Home", "ArrowRight", "k")
-    there(page, "#why[open] .kin img")
-    assert page.locator("#why .kin li").all_inner_texts() == ["60 %", "40 %"]
-    window.press("k")
-    becomes(page, "document.querySelector('#why').open", False)
+    there(page, "#closer[open] figure:nth-child(2) img")
+    window.press("z")
+    becomes(page, "document.querySelector('#closer').open", False)
     becomes(page, FOCUSED, 1)
 
 
@@ -352,7 +344,6 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Wrong from here on": with_keys(("ArrowRight  x", PRESSED, 9)),
                 "Invert: mark the right ones instead": with_keys(("i", PRESSED, 1)),
                 "Look closer": closer,
-                "Two photographs side by side": side_by_side,
                 "Kin behind this suggestion": kin_of_a_tile,
                 "Show each photograph of a burst": not_in_a_burst,
                 "Back to all tags": back_to_tags,
@@ -419,7 +410,6 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Select all shown": with_keys(("Control+a", PRESSED, N)),
                 "Clear selection": with_keys(("Escape", PRESSED, 0)),
                 "Look closer": closer,
-                "Two photographs side by side": side_by_side,
                 "Search for a tag": focus_in("#with", "/"),
                 "Finished: the selection has all its tags": finish_chosen,
                 "Tag the selection": tag_chosen,

@@ -231,21 +231,6 @@ def test_a_late_answer_does_not_cover_the_photograph_that_a_person_went_to(
     assert window.faults == []
 
 
-def test_a_tag_typed_while_results_are_on_their_way_stays(window: Window) -> None:
-    page = window.open("/search")
-    late: list[Any] = []
-    page.route("**/search?*", lambda route: late.append(route), times=1)
-    with page.expect_request("**/search?*"):
-        page.locator("#with").fill("beach")
-        window.press("Enter")
-    page.locator("#with").fill("nowhere")
-    late[0].continue_()
-    page.wait_for_url("**/search?*")
-    assert page.locator("#with").input_value() == "nowhere"
-    window.press("Enter")
-    window.shows("There is no tag nowhere.")
-
-
 # --- the tag field -----------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 import anyio
 from anyio.to_thread import run_sync
@@ -131,11 +132,23 @@ def search(
     name: Words = "",
     words: Words = "",
     similar: Number | None = None,
+    typed: Annotated[str, Query(alias="with", max_length=200)] = "",
     n: PageSize = 60,
     after: Number = 0,
-) -> HTMLResponse:
-    """Show selected photographs, by name, by words, or similar to another."""
-    if similar is not None:
+) -> Response:
+    """Show selected photographs, by name, by words, or similar to another.
+
+    The first tag that a typed text completes becomes a filter.
+    """
+    with reading(request) as (_, lent):
+        tags = lent.catalogue.tags.complete(typed.strip()) if typed.strip() else []
+    if tags:
+        pairs = [(k, v) for k, v in request.query_params.multi_items() if v and k != "with"]
+        query = urlencode([*pairs, ("tag", tags[0][0])])
+        return RedirectResponse(f"search?{query}", status_code=303)
+    if typed.strip():
+        answer: Answer = {"photographs": [], "next": None, "note": f"There is no tag {typed}."}
+    elif similar is not None:
         answer = _find_similar(request, similar, n, selection)
     elif words.strip():
         answer = _find_by_words(request, selection, words, name, n=n, after=after)

@@ -1,11 +1,10 @@
-// Pages come from the server complete; the next page is prefetched.
+// Pages come from the server complete.
 import { find, findAll } from "./dom.js";
 import { complain } from "./message.js";
 import { get } from "./server.js";
 
 const SOON = 300; // ms
 
-const ahead = new Map();
 const shownHooks = [];
 
 // Called for every page in the window, including the first.
@@ -55,25 +54,15 @@ async function awaited(promise) {
   }
 }
 
-// Prefetch a page and its pictures.
-export function prepare(address) {
-  if (ahead.has(address)) return ahead.get(address);
-  const promise = fresh(address).then((found) => {
-    for (const one of findAll("img", found.page)) {
-      const image = new Image();
-      image.sizes = one.sizes;
-      image.srcset = one.srcset;
-      image.src = one.src;
-    }
-    return found;
-  });
-  promise.catch(() => ahead.delete(address));
-  ahead.set(address, promise);
-  return promise;
-}
-
-export function forget() {
-  ahead.clear();
+// Let the browser fetch the pictures of a page that may be next.
+export async function prepare(address) {
+  const { page } = await fresh(address);
+  for (const one of findAll("img", page)) {
+    const image = new Image();
+    image.sizes = one.sizes;
+    image.srcset = one.srcset;
+    image.src = one.src;
+  }
 }
 
 // Replace the shown page.
@@ -101,10 +90,9 @@ let newest = 0; // the last request whose answer was shown
 export async function go(address, options = {}) {
   const mine = ++asked;
   goal = mine;
-  const page = await awaited(ahead.get(address) ?? fresh(address));
+  const page = await awaited(fresh(address));
   if (mine !== goal) return; // gone elsewhere since, as with two steps back
   newest = Math.max(newest, mine);
-  forget();
   put(page, options);
 }
 

@@ -4,7 +4,6 @@ import * as doubtful from "./doubtful.js";
 import * as filters from "./filters.js";
 import * as grid from "./grid.js";
 import * as keys from "./keys.js";
-import * as kin from "./kin.js";
 import * as lasso from "./lasso.js";
 import * as map from "./map.js";
 import * as overview from "./overview.js";
@@ -18,6 +17,6 @@ import * as tagEdit from "./tag_edit.js";
 import * as write from "./write.js";
 import * as zoom from "./zoom.js";
 
-for (const part of [complete, filters, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, selection, overview, map, write, keys]) part.listen();
+for (const part of [complete, filters, grid, lasso, zoom, tag, tagEdit, photograph, doubtful, search, selection, overview, map, write, keys]) part.listen();
 state.follow();
 shown();

@@ -1,10 +1,9 @@
 // Search: tags, words and names; more results while scrolling.
-import { tagsFor } from "./complete.js";
-import { find, make, mode } from "./dom.js";
+import { find, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { changed, current, onChange, openStack, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
-import { complain, say } from "./message.js";
+import { complain } from "./message.js";
 import { loadMore, go, onShown } from "./page.js";
 import { chosen } from "./selection.js";
 
@@ -52,30 +51,6 @@ function similarTo(tile) {
   if (tile) go(withFilters(`search?similar=${tile.dataset.content}`)).catch(complain);
 }
 
-// The typed text becomes a filter by the first tag that it completes.
-async function addTag(form) {
-  const field = find("#with");
-  const text = field.value.trim();
-  if (!text) return ask(form);
-  const [tag] = await tagsFor(text);
-  if (!tag) return say(`There is no tag ${text}.`, { bad: true });
-  field.value = "";
-  field.before(make("span", { class: "token" }, tag.name, make("input", { type: "hidden", name: "tag", value: tag.id })));
-  ask(form);
-}
-
-function ask(form) {
-  const data = new FormData(form);
-  const given = new URLSearchParams([...data].filter(([, value]) => value !== ""));
-  const field = find("#with");
-  const typed = document.activeElement?.id === "words" ? "#words" : "#with";
-  go(`search?${given}`).then(() => {
-    if (mode() !== "search") return; // gone elsewhere since
-    find("#with").value = field.value; // typed while the results were on their way
-    find(typed).focus();
-  }, complain);
-}
-
 export function listen() {
   onChange(() => mode() === "search" && (find("#similar").hidden = chosen().length !== 1));
   onShown(() => {
@@ -95,11 +70,6 @@ export function listen() {
     }
   });
   document.addEventListener("dblclick", (event) => mode() === "search" && open(event.target.closest("#grid .tile")));
-  document.addEventListener("submit", (event) => {
-    if (event.target.id !== "search") return;
-    event.preventDefault();
-    addTag(event.target).catch(complain);
-  });
   bind("search", ["Enter", "o"], "Open the photograph; of a burst, show each", () => open(current()));
   bind("search", ["s"], "Similar photographs", (event) => similarTo(event.type === "click" ? chosen()[0] : current()), "#similar");
   bind("search", ["Ctrl+a"], "Select all shown", () => {

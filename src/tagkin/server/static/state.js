@@ -3,7 +3,7 @@ import { count, counted, find, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
-import { forget, go, refresh } from "./page.js";
+import { go, refresh } from "./page.js";
 import { NoAnswer, post, watch } from "./server.js";
 
 const PAUSE = 10000; // ms between two looks at what comes in the background
@@ -73,7 +73,6 @@ export async function decide(address, body) {
   try {
     const answer = await post(address, { ...body, step });
     if (unanswered?.step === step) unanswered = null;
-    forget();
     tell(answer.state);
     return answer;
   } catch (error) {
@@ -136,7 +135,6 @@ const redo = () => takeBack("redo", "Redone");
 
 // Another window made decisions; show them unless the user is busy here.
 function changedElsewhere() {
-  forget();
   const isBusy = () => find("#main :is(input, select):focus") !== null;
   if (["overview", "photograph", "tags"].includes(mode()) && !isBusy()) {
     refresh({ isBusy }).catch(() => {});
@@ -155,7 +153,6 @@ function showNew({ photographs, suggestions, fit: { state } }, { hasEnded }) {
   const isDue = isEmpty || state !== "running" || Date.now() - shownAt > PAUSE;
   if ((now === stored && !(hasEnded && isEmpty)) || !isDue) return;
   [stored, shownAt] = [now, Date.now()];
-  forget();
   const isBusy = () => find("#main :is(input, select):focus, #main [aria-pressed=true]") !== null;
   const isWhole = mode() === "search" && !find("#next"); // otherwise more were loaded by scrolling
   if ((isEmpty || isWhole || ["overview", "tags"].includes(mode())) && !isBusy()) refresh({ isBusy }).catch(() => {});
@@ -179,7 +176,6 @@ export function follow() {
       const isNews = state.version !== version;
       const hasEnded = fit === "running" && state.fit.state !== "running";
       tell(state);
-      if (hasEnded) forget(); // what was fetched before is old
       if (isNews && !hasEnded) changedElsewhere();
       else showNew(state, { hasEnded });
     },

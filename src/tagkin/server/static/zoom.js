@@ -1,4 +1,4 @@
-// Look closer: zoom and pan, the next photograph, kin or another photograph beside it.
+// Look closer: zoom and pan, the next photograph, kin beside it.
 import { find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { current, focusOn, isPressed, tiles, toggle } from "./grid.js";
@@ -13,8 +13,7 @@ const SWIPE = 60; // pixels
 
 let view = null; // photographs side by side share it
 let place = null; // the element on the page that shows the photograph
-let pinned = null; // a photograph that stays while others are shown beside it
-let kin = null; // the kin of the shown suggestion: { tag, list, at }
+let kin = null; // the kin of the shown suggestion: { tag, list, why, at }
 let visited = []; // photographs before this one, in the mode "photograph"
 let openedOn = null; // the suggestion whose kin are shown first
 
@@ -65,11 +64,6 @@ function fill(pane, photograph) {
   pane.replaceChildren(image);
 }
 
-function besideIt(here) {
-  if (pinned) return [pinned, here];
-  return [here, kin ? kin.list[kin.at] : null];
-}
-
 function describe(here) {
   const all = places();
   const parts = [here.name];
@@ -77,13 +71,11 @@ function describe(here) {
   const sure = find(".sure", place)?.textContent;
   if (sure) parts.push(sure);
   if (isTile() && isPressed(place)) parts.push(mode() === "tag" ? "marked as wrong" : "selected");
-  if (pinned) parts.push(`beside ${pinned.name}`);
   if (kin?.list.length) {
     const { name, share } = kin.list[kin.at];
     parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${share}`);
-  } else if (kin) {
-    parts.push(kin.tag ? `no kin for ${kin.tag}` : "no suggestion with kin");
   }
+  if (kin) parts.push(kin.why);
   return parts.join(" · ");
 }
 
@@ -91,14 +83,13 @@ const isTile = () => place.matches("button.tile");
 
 function draw() {
   const here = photographAt(place);
-  const pair = besideIt(here);
+  const pair = [here, kin ? kin.list[kin.at] : null];
   panes().forEach((pane, i) => fill(pane, pair[i]));
   dialog().classList.toggle("two", Boolean(pair[1]));
   tell(describe(here));
-  const pressed = { kin: Boolean(kin), beside: Boolean(pinned), mark: isTile() && isPressed(place) };
+  const pressed = { kin: Boolean(kin), mark: isTile() && isPressed(place) };
   for (const [name, value] of Object.entries(pressed)) find(`[data-closer=${name}]`).setAttribute("aria-pressed", value);
   find("[data-closer=mark]").hidden = !isTile();
-  find("[data-closer=beside]").disabled = places().length < 2 && mode() !== "photograph";
   view.show();
 }
 
@@ -154,18 +145,20 @@ function kinOf(box) {
 async function loadKin() {
   const doubt = place.closest("#doubts > li");
   if (doubt) {
-    kin = { tag: find(".claim strong", doubt).textContent, list: kinOf(doubt), at: 0 };
+    kin = { tag: find(".claim strong", doubt).textContent, list: kinOf(doubt), why: find(".claim", doubt).textContent, at: 0 };
     return;
   }
-  const page = mode() === "photograph" ? document : (await fresh(`photographs/${contentOf(place)}`)).page;
+  const here = place;
+  const page = mode() === "photograph" ? document : (await fresh(`photographs/${contentOf(here)}`)).page;
+  if (here !== place) return; // gone on since
   const wanted = tagHere();
   const all = findAll("#suggestions > [data-tag]", page);
   const one = wanted ? all.find((other) => Number(other.dataset.tag) === wanted) : all.find((other) => find(".kin", other));
-  kin = one ? { tag: find(".name", one).textContent, list: kinOf(one), at: 0 } : { tag: "", list: [], at: 0 };
+  const tag = one ? find(".name", one).textContent : "";
+  kin = { tag, list: one ? kinOf(one) : [], why: one ? find(".evidence > p", one).textContent : "no suggestion with kin", at: 0 };
 }
 
 async function toggleKin() {
-  pinned = null;
   if (kin) kin = null;
   else await loadKin();
   draw();
@@ -174,19 +167,6 @@ async function toggleKin() {
 function otherKin(by) {
   if (!kin?.list.length) return view.move(0, by * STEP);
   kin.at = (kin.at + by + kin.list.length) % kin.list.length;
-  draw();
-}
-
-// Keep this photograph, and show the next beside it.
-function toggleBeside() {
-  kin = null;
-  if (pinned) pinned = null;
-  else {
-    pinned = photographAt(place);
-    const all = places();
-    if (all.length > 1) place = all[all.indexOf(place) + 1] ?? all.at(-2);
-    else return turn(1);
-  }
   draw();
 }
 
@@ -201,7 +181,7 @@ function mark() {
 function open(element) {
   openedOn = Number(document.activeElement?.closest("#suggestions [data-tag]")?.dataset.tag) || null;
   visited = [];
-  pinned = kin = null;
+  kin = null;
   place = element;
   for (const pane of panes()) delete pane.dataset.content;
   view.fit();
@@ -218,16 +198,8 @@ function lookCloser() {
   return true;
 }
 
-// Two selected photographs, or this one and the next.
-function compare() {
-  const pair = mode() === "search" ? tiles().filter(isPressed) : [];
-  if (pair.length === 2) {
-    open(pair[0]);
-    pinned = photographAt(pair[0]);
-    show(pair[1]).catch(trouble);
-  } else if (lookCloser()) toggleBeside();
-  else return false;
-  return true;
+function lookAtKin() {
+  if (lookCloser()) toggleKin().catch(trouble);
 }
 
 // Focus the photograph that was shown last, at once: the "close" event may come after the next key.
@@ -245,7 +217,6 @@ const ACTIONS = {
   fit: () => view.fit(),
   in: () => view.zoom(1.5),
   kin: () => toggleKin().catch(trouble),
-  beside: toggleBeside,
   mark,
   close,
 };
@@ -273,7 +244,7 @@ export function listen() {
   });
   addEventListener("resize", () => box.open && view.show());
   for (const where of ["tag", "search", "photograph", "doubtful"]) bind(where, ["z"], "Look closer", lookCloser, "#look-closer");
-  for (const where of ["tag", "search"]) bind(where, ["c"], "Two photographs side by side", compare);
+  bind("tag", ["k"], "Kin behind this suggestion", lookAtKin, "#kin-here");
   bind("closer", ["ArrowRight", "n"], "The next photograph", ACTIONS.next);
   bind("closer", ["ArrowLeft", "b"], "The previous photograph", ACTIONS.previous);
   bind("closer", ["+", "="], "Larger", ACTIONS.in);
@@ -286,7 +257,6 @@ export function listen() {
   bind("closer", ["k"], "Kin beside it", ACTIONS.kin);
   bind("closer", ["ArrowDown"], "The next kin", () => otherKin(1));
   bind("closer", ["ArrowUp"], "The previous kin", () => otherKin(-1));
-  bind("closer", ["c"], "Keep this photograph, and show others beside it", ACTIONS.beside);
   bind("closer", [" "], "Mark or unmark", mark);
   bind("closer", ["z", "Escape"], "Close", ACTIONS.close);
 }
