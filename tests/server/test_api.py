@@ -296,7 +296,6 @@ def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:
     address = f"/api/v1/tags/{beach}/change"
     first = browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json
     assert browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json == first
-    assert first["tag"]["name"] == "strand"
     assert (
         browser.get(f"/api/v1/tags/{beach}/suggestions").json["tag"]["name"] == "strand"
     )  # the former number

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from tagkin.server.mapping import CollectionMap, choose_tags, lay_out, map_path, most_frequent
+from tagkin.server.mapping import CollectionMap, colour_tags, lay_out, map_path
 
 
 def put_map(catalogue: Path, n: int = 50) -> np.ndarray:
@@ -57,12 +57,10 @@ def test_no_map_yet_or_a_damaged_one(tmp_path: Path) -> None:
 
 
 def test_the_legend_folds_case_and_shows_the_most_frequent_spelling():
-    tags = [["Beach"], ["beach", "sea"], ["BEACH", "sea"], ["beach"], ["sea"], ["Sea"], ["x"]]
-    assert most_frequent(tags, 2) == ["beach", "sea"]
-    assert most_frequent([["b", "b"], ["a"], ["c", "a"], ["b"]], 2) == ["a", "b"]
-    # the rarest of the shown tags
-    assert choose_tags(tags, ["beach", "sea"]) == [0, 0, 0, 0, 1, 1, -1]
-    assert choose_tags([["sky", "sea"], ["sky"], []], ["sky", "sea"]) == [1, 0, -1]
+    tags = [["Beach"], ["beach", "sea"], ["BEACH", "sea"], ["beach"], ["sea"], ["Sea"], ["x"], []]
+    # each photograph has the colour of the rarest of its shown tags
+    assert colour_tags(tags, 2) == (["beach", "sea"], [0, 1, 1, 0, 1, 1, -1, -1])
+    assert colour_tags([["b", "b"], ["a"], ["c", "a"], ["b"]], 2)[0] == ["a", "b"]
 
 
 def clusters(n_each=25, d=20, seed=0):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tagkin.catalogue import (
     Catalogue,
@@ -83,7 +82,7 @@ def suggestions_answer(reading: Reading, tag: int, n: int, after: OpenSuggestion
     else:
         stacks, last = stack_page(reading, tag, n, after)
     return {
-        "tag": _counted_tag(counts, reading),
+        "tag": reading.count([counts])[0],
         "suggestions": _suggestion_cards(reading, tag, stacks),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
@@ -97,7 +96,7 @@ def question_answer(reading: Reading, strategy: str) -> Answer | None:
         return None
     tag, suggestions = question
     return {
-        "tag": _counted_tag(catalogue.tags.count(tag), reading),
+        "tag": reading.count([catalogue.tags.count(tag)])[0],
         "suggestions": _suggestion_cards(
             reading, tag, stack_suggestions(reading, tag, suggestions)
         ),
@@ -128,14 +127,6 @@ def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> li
 
 def _decisions(suggestions: Sequence[OpenSuggestion]) -> list[tuple[int, float, int | None]]:
     return [(s.content, round(s.confidence, 4), s.run) for s in suggestions]
-
-
-def _counted_tag(counts: TagCounts, reading: Reading) -> TagCounts:
-    """Return a tag with its counts; suggestions are counted for the selected photographs."""
-    if reading.selected is not None:
-        n, right = reading.selected.suggestions.counts.get(counts.id, (0, 0.0))
-        return replace(counts, n_suggested=n, expected=right)
-    return reading.order.expect(reading.catalogue, [counts])[0]
 
 
 # --- by photograph -------------------------------------------------------------------------

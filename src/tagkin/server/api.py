@@ -180,16 +180,19 @@ def decide(request: Request, body: Decisions) -> Json:
     batch = review.decide(
         accepted, rejected, only_open=body.only_open, together=body.together, step=body.step
     )
-    return Json(
-        {
-            "run": batch.run,
-            "accepted": len(batch.accepted),
-            "rejected": len(batch.rejected),
-            "already": batch.n_already,
-            "kept": batch.n_kept,
-            "state": review.state(),
-        }
+    return _step_answer(
+        review,
+        batch.run,
+        accepted=len(batch.accepted),
+        rejected=len(batch.rejected),
+        already=batch.n_already,
+        kept=batch.n_kept,
     )
+
+
+def _step_answer(review: Review, run: int | None, **results: object) -> Json:
+    """Answer with the run that undoes a step (None: no change), and the state after it."""
+    return Json({"run": run, **results, "state": review.state()})
 
 
 @router.post("/finish")
@@ -211,14 +214,7 @@ def finish_tag(request: Request, tag: Number, body: Step) -> Json:
 
 
 def _finish_answer(review: Review, done: Decided) -> Json:
-    return Json(
-        {
-            "run": done.run,
-            "finished": len(done.finished),
-            "rejected": len(done),
-            "state": review.state(),
-        }
-    )
+    return _step_answer(review, done.run, finished=len(done.finished), rejected=len(done))
 
 
 @router.post("/undo")
@@ -245,16 +241,13 @@ def _undo_answer(review: Review, undo: Callable[[Catalogue], Decided], step: str
     names = list(dict.fromkeys(decision.tag for decision in done.each))[:_N_NAMED]
     with review.readers.connection() as catalogue:
         numbers = catalogue.tags.numbers_of(names)
-    return Json(
-        {
-            "run": done.run,
-            "decisions": len(done),
-            "finished": len(done.finished),
-            "kept": done.n_kept,
-            "edited": list(done.edited),
-            "tags": [{"id": numbers[name], "name": name} for name in names],
-            "state": review.state(),
-        }
+    return _step_answer(
+        review,
+        done.run,
+        decisions=len(done),
+        finished=len(done.finished),
+        edited=list(done.edited),
+        tags=[{"id": numbers[name], "name": name} for name in names],
     )
 
 
@@ -279,17 +272,7 @@ def change_tag(request: Request, tag: Number, body: TagChange) -> Json:
         return catalogue.tags.change(body.what, [catalogue.tags.count(tag).name], body.into)
 
     changed = review.change(change, body.step)
-    with review.readers.connection() as catalogue:
-        now = catalogue.tags.count(tag)
-    return Json(
-        {
-            "run": changed.run,
-            "tag": now,
-            "tags": list(changed.tags),
-            "photographs": changed.n_found,
-            "state": review.state(),
-        }
-    )
+    return _step_answer(review, changed.run, photographs=changed.n_found)
 
 
 @router.post("/fit")

@@ -65,17 +65,16 @@ def write_map(
     embedded = _embed(catalogue, annotator, step)
     step("Drawing the map", 0, 1)
     drawn = embedded.drawn
-    tags = [embedded.photographs[i].tags for i in drawn]
-    shown = most_frequent(tags, _N_COLOURS)
+    names, colours = colour_tags([embedded.photographs[i].tags for i in drawn], _N_COLOURS)
     arrays = {
         "contents": np.array([p.content for p in embedded.photographs], np.int64),
         "embeddings": embedded.embeddings,
         "drawn": np.array(drawn, np.int64),
         "positions": lay_out(embedded.embeddings[drawn]),
-        "colours": np.array(choose_tags(tags, shown), np.int64),
+        "colours": np.array(colours, np.int64),
     }
     path = map_path(catalogue.path)
-    write_whole(path, save(arrays, {"model": fingerprint, "tags": json.dumps(shown)}), private=True)
+    write_whole(path, save(arrays, {"model": fingerprint, "tags": json.dumps(names)}), private=True)
     step("Drawing the map", 1, 1)
     return path
 
@@ -103,28 +102,20 @@ def _embed(catalogue: Catalogue, annotator: Annotator, step: Progress) -> _Embed
     )
 
 
-def most_frequent(tags: Sequence[Sequence[str]], n: int) -> list[str]:
-    """Return the n most frequent tags, most frequent first, alphabetical in a tie.
+def colour_tags(rows: Sequence[Sequence[str]], n: int) -> tuple[list[str], list[int]]:
+    """Return the n most frequent tags, and the position of each row's rarest among them, or −1.
 
     Spellings that differ only in case are the same tag, shown in its most frequent spelling.
     """
-    spellings: dict[str, Counter[str]] = {}
-    counts: Counter[str] = Counter()
-    for row in tags:
-        counts.update({normalize_tag(tag) for tag in row})
-        for tag in row:
-            spellings.setdefault(normalize_tag(tag), Counter())[tag] += 1
-    frequent = sorted(counts, key=lambda tag: (-counts[tag], tag))[:n]
-    return [spellings[tag].most_common(1)[0][0] for tag in frequent]
-
-
-def choose_tags(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[int]:
-    """Return the position of each photograph's rarest tag among the shown tags, or −1."""
-    rows = [{normalize_tag(tag) for tag in row} for row in tags]
-    counts = Counter(tag for row in rows for tag in row)
-    names = [normalize_tag(tag) for tag in shown]
-    own = [[k for k, name in enumerate(names) if name in row] for row in rows]
-    return [min(row, key=lambda k: counts[names[k]]) if row else -1 for row in own]
+    spellings = Counter(tag for row in rows for tag in row)
+    keys = {tag: normalize_tag(tag) for tag in spellings}
+    folded = [{keys[tag] for tag in row} for row in rows]
+    counts = Counter(key for row in folded for key in row)
+    frequent = sorted(counts, key=lambda key: (-counts[key], key))[:n]
+    written = [[tag for tag in spellings if keys[tag] == key] for key in frequent]
+    names = [max(tags, key=spellings.__getitem__) for tags in written]
+    shown = [[k for k, key in enumerate(frequent) if key in row] for row in folded]
+    return names, [max(row, default=-1) for row in shown]
 
 
 def _normalize(embeddings: np.ndarray) -> np.ndarray:

@@ -105,15 +105,20 @@ class Reading:
         """Return suggestions of a tag with corrected confidences."""
         return self.order.correct(self.catalogue, tag, suggestions)
 
+    def count(self, tags: Sequence[TagCounts]) -> list[TagCounts]:
+        """Return tags with the number of their suggestions here, and of those likely correct."""
+        if self.selected is None:
+            return self.order.expect(self.catalogue, tags)
+        counts = self.selected.suggestions.counts
+        numbers = [counts.get(tag.id, (0, 0.0)) for tag in tags]
+        pairs = zip(tags, numbers, strict=True)
+        return [replace(tag, n_suggested=n, expected=right) for tag, (n, right) in pairs]
+
     def tags(self) -> list[TagCounts]:
         """Return the tags with suggestions, most correct ones first."""
-        tags = [tag for tag in self.catalogue.tags.list_all() if tag.n_suggested]
-        if self.selected is None:
-            tags = self.order.expect(self.catalogue, tags)
-        else:
-            counts = self.selected.suggestions.counts
-            tags = [_with_counts(tag, *counts[tag.id]) for tag in tags if tag.id in counts]
-        return sorted(tags, key=lambda tag: (-tag.expected, tag.name))
+        tags = self.count([tag for tag in self.catalogue.tags.list_all() if tag.n_suggested])
+        suggested = [tag for tag in tags if tag.n_suggested]
+        return sorted(suggested, key=lambda tag: (-tag.expected, tag.name))
 
     def suggestions(
         self, tag: int, n: int, after: OpenSuggestion | None = None
@@ -146,10 +151,6 @@ class Reading:
 
     def _confidences(self, tag: int, suggestions: Sequence[OpenSuggestion]) -> np.ndarray:
         return np.array([suggestion.confidence for suggestion in self.correct(tag, suggestions)])
-
-
-def _with_counts(tag: TagCounts, n_suggested: int, expected: float) -> TagCounts:
-    return replace(tag, n_suggested=n_suggested, expected=expected)
 
 
 class Forecast:
