@@ -22,7 +22,7 @@ def test_state(browser: Browser) -> None:
         sum(p for row in OFFERED.values() for p in row.values()), abs=0.05
     )
     assert (state["can_undo"], state["can_redo"]) == (False, False)
-    assert state["fit"] == {"state": "idle"}
+    assert state["fit"] == {"state": "idle", "text": ""}
 
 
 def test_tags_and_pages_of_suggestions(browser: Browser, catalogue: Catalogue) -> None:

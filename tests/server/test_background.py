@@ -27,8 +27,8 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
     review.fit.wait(300)
     state = browser.get("/api/v1/state").json
     assert state["fit"]["state"] == "failed"
-    assert state["fit"]["error"]
-    assert "Traceback" not in state["fit"]["error"]
+    assert state["fit"]["text"]
+    assert "Traceback" not in state["fit"]["text"]
     page = browser.get("/tags")
     assert page.status == 200
 
@@ -36,7 +36,7 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
 def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Browser) -> None:
     catalogue.database.execute("DELETE FROM found")
     assert not browser.post("/api/v1/fit").json["started"]
-    assert browser.get("/api/v1/state").json["fit"] == {"state": "idle"}
+    assert browser.get("/api/v1/state").json["fit"] == {"state": "idle", "text": ""}
 
 
 def test_a_page_without_suggestions_says_that_they_come(
@@ -94,7 +94,7 @@ def test_a_process_that_dies_says_why(
     assert fit.start(catalogue.model.needs())
     fit.wait(60)
     state = fit.state()
-    assert (state["state"], state["error"]) == (
+    assert (state["state"], state["text"]) == (
         "failed",
         f"The fit in the background failed: {why}",
     )
@@ -204,6 +204,6 @@ def test_a_folder_that_is_not_watched_any_more_is_told(
             (root / f"new {number}.jpg").write_bytes(b"\xff\xd8")
             number += 1
             time.sleep(4)  # longer than the watcher waits for further changes
-        assert state["error"].startswith("New photographs are no longer noticed: No space left")
+        assert state["text"].startswith("New photographs are no longer noticed: No space left")
     finally:
         review.close()

@@ -312,8 +312,8 @@ def tell_state(page: Any, changes: dict[str, Any]) -> None:
 def open_while_suggesting(window: Window, served: Served) -> Any:
     """Open the page of all tags before the first suggestion, while work runs in the background."""
     served.catalogue.database.execute("DELETE FROM suggestions")
-    running = {"state": "running", "job": "catch-up", "what": "Suggesting", "done": 0, "total": 61}
-    tell_state(window.page, {"version": 0, "fit": running | {"left": None, "scan": None}})
+    running = {"state": "running", "job": "catch-up", "text": "Suggesting: 0 of 61"}
+    tell_state(window.page, {"version": 0, "fit": running | {"scan": None}})
     page = window.open("/tags")
     page.locator("#fit", has_text="Suggesting: 0 of 61").wait_for()
     return page
@@ -325,12 +325,12 @@ def test_suggestions_that_come_with_the_end_of_the_work_are_shown(
     page = open_while_suggesting(window, served)
     assert page.locator("#tags").count() == 0
     refit(served.catalogue)
-    tell_state(page, {"version": 1, "fit": {"state": "done", "job": "catch-up"}})
+    tell_state(page, {"version": 1, "fit": {"state": "done", "job": "catch-up", "text": ""}})
     page.locator("#tags a", has_text="snow").wait_for()
 
 
 def test_an_empty_page_is_loaded_again_when_the_work_fails(window: Window, served: Served) -> None:
     page = open_while_suggesting(window, served)
     with page.expect_request(lambda request: request.url.endswith("/tags")):
-        tell_state(page, {"version": 1, "fit": {"state": "failed", "error": "No tags."}})
+        tell_state(page, {"version": 1, "fit": {"state": "failed", "text": "No tags."}})
     page.locator("#fit", has_text="No tags.").wait_for()

@@ -29,6 +29,8 @@ from tagkin.server.mapping import CollectionMap, write_map
 
 _NICE = 10  # a tenth of a core if all are busy
 _PATIENCE = 10.0  # seconds for the process to end
+_STARTING = "Starting"
+_MANY_SECONDS, _FEW_SECONDS = 90, 5  # told as minutes, and not told if fewer
 
 _QUIET = 2000  # ms without a change before a report, because files are copied in many steps
 _LONGEST = 30_000  # ms until a report in any case
@@ -93,9 +95,16 @@ class _Step:
         self._seconds = time.monotonic() - self._started_at
 
     def state(self) -> dict[str, Any]:
+        return {"what": self.what, "done": self._done, "total": self._total}
+
+    def text(self) -> str:
+        """Describe the step, such as "Scanning: 640 of 12,000, about 3 min left"."""
         n_done, n_left = self._done - self._first, self._total - self._done
-        left = round(self._seconds * n_left / n_done) if n_done > 0 else None
-        return {"what": self.what, "done": self._done, "total": self._total, "left": left}
+        left = self._seconds * n_left / n_done if n_done > 0 else 0
+        text = f"{self.what}: {self._done:,} of {self._total:,}" if self._total > 1 else self.what
+        if left >= _MANY_SECONDS:
+            return f"{text}, about {left / 60:.0f} min left"
+        return f"{text}, about {left:.0f} s left" if left >= _FEW_SECONDS else text
 
 
 class BackgroundFit:
@@ -110,14 +119,14 @@ class BackgroundFit:
         self._catalogue, self._on_news, self.words = catalogue, on_news, words
         self.failures: dict[str, Failure] = {}
         """Files that jobs could not read."""
-        self._step = _Step("Starting", 0, 1)
+        self._step = _Step(_STARTING, 0, 1)
         self._scan: _Step | None = None
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._last_needs: Needs | None = None
         self._is_stopped = False
-        self._state: dict[str, Any] = {"state": "idle"}
+        self._state: dict[str, Any] = {"state": "idle", "text": ""}
 
     @property
     def is_running(self) -> bool:
@@ -131,7 +140,10 @@ class BackgroundFit:
             if self._process is None:
                 return self._state.copy()
             scan = None if self._scan is None else self._scan.state()
-            return {**self._state, **self._step.state(), "scan": scan}
+            is_alone = scan is not None and self._step.what == _STARTING
+            steps = [self._scan] if is_alone else [self._scan, self._step]
+            text = " · ".join(step.text() for step in steps if step is not None)
+            return {**self._state, **self._step.state(), "scan": scan, "text": text}
 
     def failed_at(self, needs: Needs) -> bool:
         """Whether the last fit failed with the same needs, so it would fail again."""
@@ -143,7 +155,7 @@ class BackgroundFit:
             if self._process is not None or self._is_stopped:
                 return False
             self._last_needs = needs
-            self._step, self._scan = _Step("Starting", 0, 1), None
+            self._step, self._scan = _Step(_STARTING, 0, 1), None
             self._state = {"state": "running", "job": job}
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
                 [sys.executable, "-m", __name__, str(self._catalogue), job],
@@ -225,8 +237,8 @@ class BackgroundFit:
             self._process = None
             self._state["state"] = "done" if error is None else "failed"
             self._state["at"] = time.time()
-            if error is not None:
-                self._state["error"] = error
+            done = "Model retrained; new order" if self._state["job"] == "fit" else ""
+            self._state["text"] = error or done
         if not self._is_stopped:
             self._on_news(True)
 

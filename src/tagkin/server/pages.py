@@ -153,10 +153,8 @@ def search(
     elif words.strip():
         answer = _find_by_words(request, selection, words, name, n=n, after=after)
     else:
-        with reading(request) as (review, lent):
-            answer = searching.search_answer(
-                lent.catalogue, review.views, selection, name=name, n=n, after=after
-            )
+        with reading(request, selection) as (_, lent):
+            answer = searching.search_answer(lent, name, n, after)
     asked = {"name": name, "words": words, "similar": similar}
     return _page(request, "search", selection, answer=answer, asked=asked)
 
@@ -170,7 +168,7 @@ def _find_by_words(
     except InvalidInput as error:  # the words mean nothing here
         return {"photographs": [], "next": None, "note": str(error)}
     with reading(request, selection) as (_, lent):
-        return searching.words_answer(lent, ranking, name=name, n=n, after=after)
+        return searching.words_answer(lent, ranking, name, n, after)
 
 
 def _find_similar(request: Request, content: int, n: int, selection: Selection) -> Answer:

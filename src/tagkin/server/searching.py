@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tagkin.catalogue import Catalogue, ContentFile
-from tagkin.catalogue.selection import Selection
+from tagkin.catalogue import ContentFile
 from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
 from tagkin.features import FeatureCache
 from tagkin.server.answers import card, picture_address
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Reading
-from tagkin.server.readers import Readers, Views
+from tagkin.server.readers import Readers
 from tagkin.server.stacks import Answer, make_result, stack_results
 from tagkin.server.thumbnail_cache import SIZES
 
@@ -76,35 +75,16 @@ class CollectionSearch:
 # --- answers -----------------------------------------------------------------------------------
 
 
-def search_answer(
-    catalogue: Catalogue,
-    views: Views,
-    selection: Selection,
-    *,
-    name: str,
-    n: int,
-    after: int,
-) -> Answer:
-    """Return photographs that filters leave, with a text in their path."""
-    selected = views.select(catalogue, selection)
-    among = None
-    if selected is not None:
-        later = selected.photographs.numbers[selected.photographs.numbers > after]
-        among = (later if name else later[:n]).tolist()
-    matches = catalogue.photographs.search(name, among=among, n=n, after=after)
+def search_answer(reading: Reading, name: str, n: int, after: int) -> Answer:
+    """Return selected photographs with a text in their path."""
+    matches = _search(reading, name, n, after)
     cards = [make_result(_card_at(path, file)) for _, path, file in matches]
-    is_of_burst = (selection.burst or "").isdecimal()
-    return {
-        "photographs": stack_results(catalogue, cards, apart=is_of_burst),
-        "next": matches[-1][0] if len(matches) == n else None,
-        "note": "",
-    }
+    return _results(reading, cards, matches[-1][0] if len(matches) == n else None)
 
 
 def words_answer(
     reading: Reading,
     ranking: tuple[Sequence[WordMatch], str],
-    *,
     name: str,
     n: int,
     after: int,
@@ -115,20 +95,31 @@ def words_answer(
     earlier pages.
     """
     ranked, note = ranking
-    catalogue, selected = reading.catalogue, reading.selected
-    if selected is not None or name:
-        among = None if selected is None else selected.photographs.numbers.tolist()
-        matches = catalogue.photographs.search(name, among=among, n=-1)
-        allowed = {file.content for _, _, file in matches if file is not None}
+    if reading.selected is not None or name:
+        allowed = {file.content for _, _, file in _search(reading, name, -1) if file is not None}
         ranked = [match for match in ranked if match.content in allowed]
     page = ranked[after : after + n]
-    files = catalogue.photographs.files_of([match.content for match in page])
+    files = reading.catalogue.photographs.files_of([match.content for match in page])
     cards = [make_result(card(files[c]), round(fit, 2)) for c, fit in page if c in files]
-    return {
-        "photographs": stack_results(catalogue, cards, apart=reading.is_of_burst),
-        "next": after + n if len(ranked) > after + n else None,
-        "note": note,
-    }
+    return _results(reading, cards, after + n if len(ranked) > after + n else None, note)
+
+
+def _search(
+    reading: Reading, name: str, n: int, after: int = 0
+) -> list[tuple[int, str, ContentFile | None]]:
+    among = None
+    if reading.selected is not None:
+        numbers = reading.selected.photographs.numbers
+        later = numbers[numbers > after]
+        among = (later if name or n < 0 else later[:n]).tolist()
+    return reading.catalogue.photographs.search(name, among=among, n=n, after=after)
+
+
+def _results(
+    reading: Reading, cards: Sequence[Answer], after: int | None = None, note: str = ""
+) -> Answer:
+    photographs = stack_results(reading.catalogue, cards, apart=reading.is_of_burst)
+    return {"photographs": photographs, "next": after, "note": note}
 
 
 def similar_answer(reading: Reading, nearest: Sequence[int], n: int) -> Answer:
@@ -140,7 +131,7 @@ def similar_answer(reading: Reading, nearest: Sequence[int], n: int) -> Answer:
     nearest = nearest[:n]
     files = catalogue.photographs.files_of(nearest)
     cards = [make_result(card(files[c])) for c in nearest if c in files]
-    return {"photographs": stack_results(catalogue, cards), "next": None, "note": ""}
+    return _results(reading, cards)
 
 
 def map_answer(reading: Reading, collection_map: CollectionMap) -> Answer:

@@ -17,6 +17,7 @@ from tagkin.server.readers import Readers, Views
 from tagkin.server.searching import CollectionSearch
 from tagkin.server.thumbnail_cache import ThumbnailPrefetcher, Thumbnails
 from tagkin.server.writing import FileWriter
+from tagkin.wording import count
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
@@ -150,6 +151,8 @@ class Review:
                 "expected": round(expected, 1),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
+                "progress": f"{count(now.n_suggestions, 'suggestion')} left for "
+                f"{count(now.n_to_review, 'photograph')}, about {expected:,.0f} correct",
                 "pace": pace,
                 "can_undo": catalogue.decisions.last_run() is not None,
                 "can_redo": catalogue.decisions.last_undo() is not None,
@@ -164,7 +167,7 @@ class Review:
         if error is None or state["state"] == "running":
             return state
         message = f"New photographs are no longer noticed: {error}. Start the review again."
-        return {**state, "state": "failed", "error": message}
+        return {**state, "state": "failed", "text": message}
 
     def file_of(self, content: int) -> tuple[str, str] | None:
         """Return the path and the digest of a photograph, or None if it is unknown."""

@@ -1,5 +1,5 @@
 // A grid of photographs: moving and marking.
-import { find, findAll } from "./dom.js";
+import { find, findAll, rove } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, onShown } from "./page.js";
@@ -33,9 +33,7 @@ export function current() {
 
 export function focusOn(tile, { visible = true } = {}) {
   if (!tile) return;
-  for (const one of findAll(`${TILE}[tabindex='0']`)) one.tabIndex = -1;
-  tile.tabIndex = 0;
-  tile.focus({ preventScroll: true, focusVisible: visible });
+  rove(findAll(`${TILE}[tabindex='0']`).concat(tile), tile, { preventScroll: true, focusVisible: visible });
   tile.scrollIntoView({ block: "nearest" });
 }
 

@@ -4,8 +4,6 @@ import { changed, current, exception, focusOn, isPressed, press, tiles } from ".
 import { skipClick } from "./view.js";
 
 const STILL = 6; // pixels: a shorter movement is a click
-const EDGE = 50; // pixels from the edge of the window where the page scrolls
-const SPEED = 14; // pixels in a frame
 
 let drag = null; // { x, y, value, before, box, last }, x and y on the page
 
@@ -39,17 +37,6 @@ function mark() {
   changed();
 }
 
-function scrollAtEdge() {
-  if (!drag?.box) return;
-  const { clientY } = drag.last;
-  const by = clientY > innerHeight - EDGE ? SPEED : clientY < EDGE ? -SPEED : 0;
-  if (by) {
-    scrollBy({ top: by, behavior: "instant" });
-    mark();
-  }
-  requestAnimationFrame(scrollAtEdge);
-}
-
 function moved(event) {
   if (!drag) return;
   drag.last = event;
@@ -58,7 +45,6 @@ function moved(event) {
     drag.box = make("div", { class: "lasso" });
     drag.before = new Map(tiles().map((tile) => [tile, isPressed(tile)]));
     document.body.append(drag.box);
-    requestAnimationFrame(scrollAtEdge);
   }
   mark();
 }

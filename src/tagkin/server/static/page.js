@@ -70,11 +70,7 @@ function put({ address, page }, { push = true, keepPlace = false } = {}) {
   const place = scrollY;
   find("#main").replaceChildren(...find("#main", page).childNodes);
   document.title = page.title;
-  for (const name of ["mode", "version", "filters"]) document.body.dataset[name] = page.body.dataset[name];
-  for (const id of ["undo", "redo"]) find(`#${id}`).disabled = find(`#${id}`, page).disabled;
-  for (const id of ["progress", "pace"]) find(`#${id}`).textContent = find(`#${id}`, page).textContent;
-  find("#share").max = find("#share", page).max;
-  find("#share").value = find("#share", page).value;
+  for (const name of ["mode", "filters"]) document.body.dataset[name] = page.body.dataset[name];
   if (push && new URL(address, document.baseURI).href !== location.href.split("#")[0]) history.pushState({}, "", address);
   shown(); // which may put more on the page
   scrollTo({ top: keepPlace ? place : 0, behavior: "instant" });

@@ -21,9 +21,7 @@ let shownAt = 0;
 
 export function tell(state) {
   version = state.version;
-  find("#progress").textContent =
-    `${counted(state.suggestions, "suggestion")} left for ${counted(state.to_review, "photograph")}, ` +
-    `about ${count(state.expected)} correct`;
+  find("#progress").textContent = state.progress;
   find("#pace").textContent = state.pace;
   const decided = state.accepted + state.rejected;
   find("#share").max = Math.max(1, decided + state.suggestions);
@@ -34,25 +32,10 @@ export function tell(state) {
   for (const run of stateHooks) run(state);
 }
 
-// Scanning: 640 of 12,000, about 3 min left
-function stepText({ what, done, total, left }) {
-  const parts = total > 1 ? [`${what}: ${count(done)} of ${count(total)}`] : [what];
-  if (left >= 90) parts.push(`about ${count(Math.round(left / 60))} min left`);
-  else if (left >= 5) parts.push(`about ${count(left)} s left`);
-  return parts.join(", ");
-}
-
 function tellFit(now) {
   const line = find("#fit");
   line.dataset.state = now.state;
-  const steps = [now.scan, now].filter((step) => step?.what && !(step === now && now.scan && step.what === "Starting"));
-  const texts = {
-    running: steps.map(stepText).join(" · "),
-    done: now.job === "fit" ? "Model retrained; new order" : null,
-    failed: now.error,
-  };
-  const told = texts[now.state] ?? "";
-  if (line.textContent !== told) line.textContent = told;
+  if (line.textContent !== now.text) line.textContent = now.text; // a screen reader reads it again
   if (fit === "running" && now.state === "done" && now.job === "fit") {
     say("The model was retrained.", { button: { text: "Show", run: () => refresh().catch(complain) } });
   }
