@@ -19,7 +19,6 @@ from tagkin.server.stacks import (
     Answer,
     Stack,
     in_burst,
-    make_result,
     stack_page,
     stack_results,
     stack_suggestions,
@@ -234,7 +233,7 @@ def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> Ans
     kin = _kin_cards(catalogue, [doubt.kin for doubt in doubts])
     shown_doubts = [
         {
-            **make_result(card(files[doubt.content])),
+            **card(files[doubt.content]),
             "tag": numbers[doubt.tag],
             "tag_name": doubt.tag,
             "kind": doubt.kind,

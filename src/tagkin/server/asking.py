@@ -48,10 +48,7 @@ def expected_actions(p: np.ndarray) -> np.ndarray:
 
         E[actions] = 1 + Σ min(p, 1 − p).
 
-    Parameters
-    ----------
-    p : array of shape (n,)
-        Probabilities, descending.
+    The probabilities p (n,) are descending.
     """
     return np.asarray(1 + np.cumsum(np.minimum(p, 1 - p)))
 
@@ -59,20 +56,12 @@ def expected_actions(p: np.ndarray) -> np.ndarray:
 def best_page(p: np.ndarray, strategy: str = "most-right", n_decided: int = 0) -> Page | None:
     """Return the best page of one label; None without images.
 
-    "most-right" shows the first 10, 20, … or 60 images, by the largest R^1.25 / E[actions]; see
-    `expected_actions`. "learn-most" shows the 20 images with the largest variance p (1 − p). Its
+    The probabilities p (n,) of its undecided images are descending; `n_decided` is the number of
+    the others. "most-right" asks for the most right labels per action: it shows the first 10, 20, …
+    or 60 images, by the largest R^1.25 / E[actions]; see `expected_actions`. "learn-most" asks for
+    the images that teach most: it shows the 20 images with the largest variance p (1 − p). Its
     value is Σ p (1 − p) over all undecided images, times the share of the page's images among
     these and the decided images.
-
-    Parameters
-    ----------
-    p : array of shape (n,)
-        Probabilities of the undecided images, descending.
-    strategy : "most-right" or "learn-most"
-        Ask for the most right labels per action, or for the images that teach most: uncertain
-        images of labels with many undecided and few decided images.
-    n_decided : int, default 0
-        Number of decided images of this label.
     """
     if strategy not in STRATEGIES:
         raise InvalidInput(f"strategy must be one of {', '.join(STRATEGIES)}; found {strategy!r}.")

@@ -18,10 +18,8 @@ MOST = 2**53  # the largest whole number in JavaScript
 Number = Annotated[int, Field(ge=0, le=MOST)]
 _Text = Annotated[str | None, Query(max_length=1000)]
 
-NAMES = ("folder", "date", "camera", "lens", "rating", "type", "burst", "untagged", "tag")
-"""Parameters of an address that are filters."""
 _CURSORS = ("after", "start")
-_TITLES = {
+_TITLES = {  # of the filters, which are parameters of an address
     "folder": "Folder",
     "date": "Date",
     "camera": "Camera",
@@ -96,17 +94,14 @@ class FilterBar:
     @property
     def clear(self) -> str:
         """The address of the page without filters."""
-        return self._address([pair for pair in self._items if pair[0] not in NAMES])
+        return self._address([pair for pair in self._items if pair[0] not in _TITLES])
 
     def _token(self, name: str, value: str) -> Token:
-        without = self._without(name, value)
-        text = self._tags[int(value)] if name == "tag" else describe(name, value)
-        return Token(_TITLES[name], text, without)
-
-    def _without(self, name: str, value: str) -> str:
-        if name == "tag":
-            return self._address([pair for pair in self._items if pair != (name, value)])
-        return self._address([pair for pair in self._items if pair[0] != name])
+        if name == "tag":  # there may be several
+            others = [pair for pair in self._items if pair != (name, value)]
+            return Token(_TITLES[name], self._tags[int(value)], self._address(others))
+        others = [pair for pair in self._items if pair[0] != name]
+        return Token(_TITLES[name], describe(name, value), self._address(others))
 
     def _address(self, items: Sequence[tuple[str, str]]) -> str:
         query = urlencode([pair for pair in items if pair[0] not in _CURSORS])
@@ -158,7 +153,7 @@ def facets_answer(
             "value": "" if name == "tag" else chosen.get(name, ""),
             "choices": _choices(catalogue, facets, name),
         }
-        for name in NAMES
+        for name in _TITLES
     ]
 
 

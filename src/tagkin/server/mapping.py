@@ -41,15 +41,6 @@ def map_path(catalogue: Path) -> Path:
     return catalogue.with_suffix(".map")
 
 
-class _Embedded(NamedTuple):
-    """Readable photographs with their embeddings."""
-
-    photographs: list[TaggedContent]
-    embeddings: np.ndarray
-    drawn: list[int]
-    """Rows of the photographs on the map."""
-
-
 def write_map(
     catalogue: Catalogue,
     annotator: Annotator,
@@ -62,15 +53,16 @@ def write_map(
     `fingerprint` identifies the model of the fitted annotator.
     """
     step = progress or silent
-    embedded = _embed(catalogue, annotator, step)
+    photographs, embeddings = _embed(catalogue, annotator, step)
     step("Drawing the map", 0, 1)
-    drawn = embedded.drawn
-    names, colours = colour_tags([embedded.photographs[i].tags for i in drawn], _N_COLOURS)
+    n = len(photographs)
+    drawn = sorted(random.Random(0).sample(range(n), min(_N_DRAWN, n)))  # noqa: S311
+    names, colours = colour_tags([photographs[i].tags for i in drawn], _N_COLOURS)
     arrays = {
-        "contents": np.array([p.content for p in embedded.photographs], np.int64),
-        "embeddings": embedded.embeddings,
+        "contents": np.array([p.content for p in photographs], np.int64),
+        "embeddings": embeddings,
         "drawn": np.array(drawn, np.int64),
-        "positions": lay_out(embedded.embeddings[drawn]),
+        "positions": lay_out(embeddings[drawn]),
         "colours": np.array(colours, np.int64),
     }
     path = map_path(catalogue.path)
@@ -79,27 +71,23 @@ def write_map(
     return path
 
 
-def _embed(catalogue: Catalogue, annotator: Annotator, step: Progress) -> _Embedded:
+def _embed(
+    catalogue: Catalogue, annotator: Annotator, step: Progress
+) -> tuple[list[TaggedContent], np.ndarray]:
+    """Return the readable photographs and their embeddings."""
     tagged = {photograph.file: photograph for photograph in catalogue.photographs.with_tags()}
     files = list(tagged)
-    chosen = set(random.Random(0).sample(files, min(_N_DRAWN, len(files))))  # noqa: S311
     photographs: list[TaggedContent] = []
-    drawn: list[int] = []
     embeddings: list[np.ndarray] = []
     for start in range(0, len(files), _BLOCK):
         step("Embedding photographs", start, len(files))
         seen = annotator.read_features(files[start : start + _BLOCK])
-        if not seen.files:
-            continue
-        first = len(photographs)
-        drawn += [first + row for row, file in enumerate(seen.files) if file in chosen]
-        photographs += [tagged[file] for file in seen.files]
-        embeddings.append(_normalize(np.asarray(annotator.space_.transform(seen.features))))
-    return _Embedded(
-        photographs,
-        np.concatenate(embeddings) if embeddings else np.zeros((0, 1), np.float16),
-        drawn,
-    )
+        if seen.files:
+            photographs += [tagged[file] for file in seen.files]
+            embedded = _normalize(np.asarray(annotator.space_.transform(seen.features)))
+            embeddings.append(embedded)
+    empty = np.zeros((0, 1), np.float16)
+    return photographs, np.concatenate(embeddings) if embeddings else empty
 
 
 def colour_tags(rows: Sequence[Sequence[str]], n: int) -> tuple[list[str], list[int]]:

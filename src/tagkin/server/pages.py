@@ -37,8 +37,6 @@ Strategy = Literal["most-right", "learn-most"]
 Words = Annotated[str, Query(max_length=200)]
 _CACHED = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
-_NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
-_N_SIMILAR = 20_000  # nearest photographs that are compared with filters
 _N_TAGS, _N_RUNS = 300, 30
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags
@@ -149,7 +147,8 @@ def search(
     if typed.strip():
         answer: Answer = {"photographs": [], "next": None, "note": f"There is no tag {typed}."}
     elif similar is not None:
-        answer = _find_similar(request, similar, n, selection)
+        with reading(request, selection) as (review, lent):
+            answer = searching.similar_answer(lent, review.map, similar, n)
     elif words.strip():
         answer = _find_by_words(request, selection, words, name, n=n, after=after)
     else:
@@ -169,16 +168,6 @@ def _find_by_words(
         return {"photographs": [], "next": None, "note": str(error)}
     with reading(request, selection) as (_, lent):
         return searching.words_answer(lent, ranking, name, n, after)
-
-
-def _find_similar(request: Request, content: int, n: int, selection: Selection) -> Answer:
-    """Return the nearest selected photographs."""
-    similar_to = review_of(request).map.similar
-    nearest = similar_to(content, n if selection.is_empty else _N_SIMILAR)
-    if nearest is None:
-        raise NotFound(_NOT_PLACED)
-    with reading(request, selection) as (_, lent):
-        return searching.similar_answer(lent, nearest, n)
 
 
 @router.get("/filters")

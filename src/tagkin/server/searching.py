@@ -11,14 +11,17 @@ import numpy as np
 
 from tagkin.catalogue import ContentFile
 from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
+from tagkin.errors import NotFound
 from tagkin.features import FeatureCache
 from tagkin.server.answers import card, picture_address
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Reading
 from tagkin.server.readers import Readers
-from tagkin.server.stacks import Answer, make_result, stack_results
+from tagkin.server.stacks import Answer, stack_results
 from tagkin.server.thumbnail_cache import SIZES
 
+_NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
+_N_SIMILAR = 20_000  # nearest photographs that are compared with filters
 _HOLD = 60.0  # seconds after a search for which the encoder of words stays in memory
 
 
@@ -78,7 +81,7 @@ class CollectionSearch:
 def search_answer(reading: Reading, name: str, n: int, after: int) -> Answer:
     """Return selected photographs with a text in their path."""
     matches = _search(reading, name, n, after)
-    cards = [make_result(_card_at(path, file)) for _, path, file in matches]
+    cards = [_card_at(path, file) for _, path, file in matches]
     return _results(reading, cards, matches[-1][0] if len(matches) == n else None)
 
 
@@ -100,7 +103,7 @@ def words_answer(
         ranked = [match for match in ranked if match.content in allowed]
     page = ranked[after : after + n]
     files = reading.catalogue.photographs.files_of([match.content for match in page])
-    cards = [make_result(card(files[c]), round(fit, 2)) for c, fit in page if c in files]
+    cards = [card(files[c]) | {"fit": round(fit, 2)} for c, fit in page if c in files]
     return _results(reading, cards, after + n if len(ranked) > after + n else None, note)
 
 
@@ -122,15 +125,17 @@ def _results(
     return {"photographs": photographs, "next": after, "note": note}
 
 
-def similar_answer(reading: Reading, nearest: Sequence[int], n: int) -> Answer:
-    """Return the `n` nearest selected photographs."""
-    catalogue, selected = reading.catalogue, reading.selected
+def similar_answer(reading: Reading, collection_map: CollectionMap, content: int, n: int) -> Answer:
+    """Return the `n` selected photographs that are nearest to one."""
+    selected = reading.selected
+    nearest = collection_map.similar(content, n if selected is None else _N_SIMILAR)
+    if nearest is None:
+        raise NotFound(_NOT_PLACED)
     if selected is not None:
         has = selected.photographs.has(nearest)
-        nearest = [nearest[i] for i in np.flatnonzero(has).tolist()]
-    nearest = nearest[:n]
-    files = catalogue.photographs.files_of(nearest)
-    cards = [make_result(card(files[c])) for c in nearest if c in files]
+        nearest = [nearest[i] for i in np.flatnonzero(has).tolist()][:n]
+    files = reading.catalogue.photographs.files_of(nearest)
+    cards = [card(files[c]) for c in nearest if c in files]
     return _results(reading, cards)
 
 

@@ -72,14 +72,9 @@ def _stacks_by_content(
     return stack_of
 
 
-def make_result(photograph: Answer, fit: float | None = None) -> Answer:
-    """Return a result that `stack_results` may stack."""
-    return {**photograph, "fit": fit, "burst": None, "stack": []}
-
-
 def stack_results(
     catalogue: Catalogue,
-    results: Sequence[Answer],
+    cards: Sequence[Answer],
     *,
     same: Callable[[Answer], Hashable] = lambda card: None,
     apart: bool = False,
@@ -88,6 +83,7 @@ def stack_results(
 
     Only cards for which `same` is equal are stacked, and none if they stay `apart`.
     """
+    results = [{"fit": None, **card, "burst": None, "stack": []} for card in cards]
     contents = [card["content"] for card in results if card["content"] and not apart]
     burst_of = catalogue.bursts.of(contents)
     first: dict[Hashable, Answer] = {}

@@ -74,7 +74,7 @@ class FileWriter:
         self._plan: tuple[tuple[Way, object], dict[str, object]] | None = None
         self._n_plans = self._n_jobs = 0
         self.is_open = True
-        self._state: State = {"state": "idle", "plans": 0}
+        self._state: State = {"state": "idle"}
 
     def state(self) -> State:
         """Return the state for pages, which changes when a plan or a job advances."""
@@ -149,7 +149,7 @@ class FileWriter:
             return
         except Exception as error:  # the page says why; nothing else waits for this thread
             reason = str(error) if isinstance(error, TagkinError | OSError) else repr(error)
-            state = {"state": "failed", "plans": 0, "text": reason}
+            state = {"state": "failed", "text": reason}
         with self._lock:
             self._state = state
             self._n_jobs += 1
@@ -162,7 +162,7 @@ class FileWriter:
 
 
 def _running(what: str, done: int, total: int) -> State:
-    return {"state": "running", "plans": 0, "what": what, "done": done, "total": total}
+    return {"state": "running", "what": what, "done": done, "total": total}
 
 
 def _plan_answer(result: WriteRun) -> dict[str, object]:
@@ -225,7 +225,6 @@ def _done(text: str, run: int | None, failures: list[Failure], *, can_undo: bool
     named = [{"file": f.file, "reason": f.reason} for f in failures[:_N_FAILURES]]
     return {
         "state": "done",
-        "plans": 0,
         "text": text,
         "run": run,
         "can_undo": can_undo,

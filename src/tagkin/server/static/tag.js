@@ -104,10 +104,6 @@ function invert() {
   focusOn(current(), { visible: false }); // the next Enter is for the grid
 }
 
-function skip() {
-  find("#then")?.click();
-}
-
 // --- the list of tags ----------------------------------------------------------------------------
 
 function filter(text) {
@@ -173,7 +169,7 @@ export function listen() {
   bind("tag", ["i"], "Invert: mark the right ones instead", invert, "#invert");
   bind("tag", ["e"], "I have seen everything for this tag", () => void finish(), "#finish");
   bind("tag", ["o"], "Show each photograph of a burst", () => openStack(current()) || say("This photograph is not in a burst."));
-  bind("tag", ["n"], "The next tag", skip);
+  bind("tag", ["n"], "The next tag", () => find("#then")?.click());
   bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
   bind("tag", ["q"], "The best page of any tag", () => go(question()).catch(complain));

@@ -250,10 +250,8 @@ export function listen() {
   bind("closer", ["+", "="], "Larger", ACTIONS.in);
   bind("closer", ["-"], "Smaller", ACTIONS.out);
   bind("closer", ["0"], "Fit to the window", ACTIONS.fit);
-  bind("closer", ["Shift+ArrowLeft"], "Move the view left", () => view.move(STEP, 0));
-  bind("closer", ["Shift+ArrowRight"], "Move the view right", () => view.move(-STEP, 0));
-  bind("closer", ["Shift+ArrowUp"], "Move the view up", () => view.move(0, STEP));
-  bind("closer", ["Shift+ArrowDown"], "Move the view down", () => view.move(0, -STEP));
+  const ways = { ArrowLeft: [STEP, 0], ArrowRight: [-STEP, 0], ArrowUp: [0, STEP], ArrowDown: [0, -STEP] };
+  bind("closer", Object.keys(ways).map((key) => `Shift+${key}`), "Move the view", (event) => view.move(...ways[event.key]));
   bind("closer", ["k"], "Kin beside it", ACTIONS.kin);
   bind("closer", ["ArrowDown"], "The next kin", () => otherKin(1));
   bind("closer", ["ArrowUp"], "The previous kin", () => otherKin(-1));
