@@ -99,7 +99,7 @@ def _put_on_desk(desk: Path, world: World) -> None:
     )
     data = (desk / "train.jsonl").read_text()
     (desk / "data.jsonl").write_text(data.replace('"tags"', '"labels"'))
-    rows = [f"pictures/{name},{'|'.join(tags)}" for name, tags in world.tags_of.items()]
+    rows = [f"pictures/{name},{';'.join(tags)}" for name, tags in world.tags_of.items()]
     (desk / "tags.csv").write_text("\n".join(["file_name,tags", *rows]))
     (desk / "pictures" / "Lightroom").mkdir()
     make_lightroom(desk / "pictures/Lightroom/Catalog.lrcat", world.tags_of, "C:/Pictures/")
