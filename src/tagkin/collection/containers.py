@@ -25,7 +25,7 @@ from tagkin.images.file_blocks import (
 )
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.image_files import amount, one_line
-from tagkin.images.pillow_settings import quiet
+from tagkin.images.pillow_warnings import quiet
 
 __all__ = [
     "CAMERA",

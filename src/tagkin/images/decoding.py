@@ -15,7 +15,7 @@ from tagkin.images.file_blocks import Scan, TooManySegments, check_block_count, 
 from tagkin.images.formats import RAW, format_of_file, has_rawpy, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
-from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
+from tagkin.images.pillow_warnings import quiet
 from tagkin.images.pixels import rgb_pixels
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_PIXELS", "decode"]
 
+MAX_PIXELS = 256_000_000  # telephones take 200 megapixels; of TIFF and WebP, Pillow takes 179
 # Larger pictures are reduced first, to save memory.
 _LARGE = 48_000_000
 _RAW_BYTES_PER_PIXEL = 8  # of the sensor's pixels: themselves, and four channels at half size
@@ -58,7 +59,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     kind = format_of_file(data)
     if kind == RAW:
         return _decode_raw(data, min_side, max_pixels)
-    with quiet(), limit_pixels():
+    with quiet():
         try:
             check_block_count(kind, data)
             scan = first_scan(io.BytesIO(data)) if kind == "JPEG" else None

@@ -1,4 +1,4 @@
-"""Settings of Pillow for the whole process, changed while any thread decodes."""
+"""Keep Pillow quiet while any thread decodes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from PIL import Image
-
-__all__ = ["MAX_PIXELS", "limit_pixels", "quiet"]
+__all__ = ["quiet"]
 
 # Without a handler, Python would print what Pillow logs about damaged files.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
-
-MAX_PIXELS = 256_000_000  # telephones take 200 megapixels
 
 
 class _SharedContext:
@@ -52,19 +48,6 @@ def _ignore_warnings() -> Iterator[None]:
         warnings.filterwarnings("ignore", module=r"(PIL|pillow_heif)(\.|$)")
         yield
 
-
-@contextmanager
-def _set_limit() -> Iterator[None]:
-    before = Image.MAX_IMAGE_PIXELS
-    Image.MAX_IMAGE_PIXELS = MAX_PIXELS // 2  # Pillow rejects more than twice as many
-    try:
-        yield
-    finally:
-        Image.MAX_IMAGE_PIXELS = before
-
-
-limit_pixels = _SharedContext(_set_limit)
-"""Context in which Pillow rejects images of more than `MAX_PIXELS`."""
 
 _is_per_thread = getattr(sys.flags, "context_aware_warnings", False)
 quiet = _ignore_warnings if _is_per_thread else _SharedContext(_ignore_warnings)
