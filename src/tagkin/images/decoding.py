@@ -85,6 +85,8 @@ def _load_pixels(
     image: ImageFile.ImageFile, kind: str, scan: Scan | None, min_side: int, max_pixels: int
 ) -> np.ndarray:
     """Decode an image after its header."""
+    if image.mode in ("I", "F"):
+        raise UnreadableImage("a picture with numbers of 32 bits; export it with 8 or 16 bits")
     n_coefficients = 0 if scan is None or scan.is_all else 3 * image.width * image.height
     factor = 1
     if scan is not None and min_side > 0:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from PIL import Image, ImageCms
 
-from tagkin.errors import UnreadableImage
-
 __all__ = ["STRIP", "rgb_pixels"]
 
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _MAX_SAMPLE_VALUE = 258, 262, 281  # tags of TIFF
@@ -49,8 +47,6 @@ def _choose_conversion(image: Image.Image) -> Callable[[Image.Image], Image.Imag
     """Return the function that converts the image, or parts of it, to RGB."""
     if image.mode.startswith("I;16"):
         return _deep_grey_conversion(image)
-    if image.mode in ("I", "F"):
-        raise UnreadableImage("a picture with numbers of 32 bits; export it with 8 or 16 bits")
     if image.has_transparency_data:
         return lambda part: _paste_on_white(part.convert("RGBA"))
     if image.mode == "LAB":
