@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -23,14 +23,15 @@ from tagkin.immich.client import Json
 
 __all__ = [
     "Asset",
-    "Library",
     "check_answer",
     "check_writable",
     "from_value",
     "is_shown",
     "nonsense",
     "read_asset",
+    "read_assets",
     "read_checksum",
+    "store_assets",
     "to_value",
 ]
 
@@ -59,28 +60,20 @@ class Asset:
         return None if self.taken is None else datetime.fromisoformat(self.taken)
 
 
-@dataclass
-class Library:
-    """The photographs of a user as last listed."""
+def read_assets(folder: Path) -> dict[str, Asset]:
+    """Read the last listing in a folder, by path; empty if there is none, or it is damaged."""
+    try:
+        stored = json.loads((folder / _FILE).read_bytes())
+        return {asset["path"]: Asset(**asset) for asset in stored}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
-    assets: dict[str, Asset] = field(default_factory=dict)
-    """By path."""
 
-    @classmethod
-    def read(cls, folder: Path) -> Library:
-        """Read the library in a folder; an empty one if there is none, or it is damaged."""
-        try:
-            stored = json.loads((folder / _FILE).read_bytes())
-            assets = {asset["path"]: Asset(**asset) for asset in stored.pop("assets")}
-            return cls(assets, **stored)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return cls()
-
-    def write(self, folder: Path) -> None:
-        """Keep the library in a folder, for this user alone."""
-        stored = vars(self) | {"assets": [asdict(a) for a in self.assets.values()]}
-        make_private_folder(folder)
-        write_whole(folder / _FILE, json.dumps(stored).encode(), private=True)
+def store_assets(folder: Path, assets: Mapping[str, Asset]) -> None:
+    """Keep a listing in a folder, for this user alone."""
+    make_private_folder(folder)
+    stored = json.dumps([asdict(asset) for asset in assets.values()])
+    write_whole(folder / _FILE, stored.encode(), private=True)
 
 
 def _choose_path(name: str, month: str, checksum: str) -> str:

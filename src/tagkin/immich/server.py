@@ -11,14 +11,15 @@ from tagkin.images import Failure
 from tagkin.immich.client import Client, Connection, Json
 from tagkin.immich.library import (
     Asset,
-    Library,
     check_answer,
     check_writable,
     from_value,
     is_shown,
     nonsense,
     read_asset,
+    read_assets,
     read_checksum,
+    store_assets,
     to_value,
 )
 from tagkin.immich.name import NAME
@@ -40,7 +41,7 @@ class ImmichServer:
     """A server, and what was listed of it. Every method may raise `ServerError`.
 
     Paths are those of a catalogue: from its root, unique and lasting.
-    The library is kept in `folder`.
+    The listing is kept in `folder`.
     """
 
     name = NAME
@@ -54,8 +55,9 @@ class ImmichServer:
         return self._connection.address
 
     @cached_property
-    def _library(self) -> Library:
-        return Library.read(self._folder)
+    def _assets(self) -> dict[str, Asset]:
+        """The photographs as last listed, by path."""
+        return read_assets(self._folder)
 
     @cached_property
     def _client(self) -> Client:
@@ -87,17 +89,16 @@ class ImmichServer:
         self.check()
         by_path, n_waiting = self._list_assets(step)
         assets = {asset.id: asset for asset in by_path.values()}
-        library = Library(by_path)
         tags_of = self._list_tags(assets, step)
         if keep:
-            self._keep(library)
+            self._keep(by_path)
         photos = {asset: tags_of.get(asset.id, []) for asset in assets.values()}
         waiting = f"Immich is still reading {count(n_waiting, 'new photograph')}; scan again later"
         return photos, [Failure(self.address, waiting)] if n_waiting else []
 
     def _list_assets(self, step: Progress) -> tuple[dict[str, Asset], int]:
         """Return photographs by path, and how many are not ready yet."""
-        known = {asset.id: asset for asset in self._library.assets.values()}
+        known = {asset.id: asset for asset in self._assets.values()}
         assets: dict[str, Asset] = {}
         n_waiting = 0
         for n, item in enumerate(self._search({"type": "IMAGE", "withExif": True})):
@@ -152,15 +153,15 @@ class ImmichServer:
                     tags_of.setdefault(asset, []).append(name)
         return tags_of
 
-    def _keep(self, library: Library) -> None:
-        """Keep a new library; remove the copies of photographs that are gone or replaced."""
-        for path, asset in self._library.assets.items():
-            new = library.assets.get(path)
+    def _keep(self, assets: dict[str, Asset]) -> None:
+        """Keep a new listing; remove the copies of photographs that are gone or replaced."""
+        for path, asset in self._assets.items():
+            new = assets.get(path)
             if new is None or new.checksum != asset.checksum:
                 (self._folder / path).unlink(missing_ok=True)
-        if library != self._library:
-            library.write(self._folder)
-        self._library = library
+        if assets != self._assets:
+            store_assets(self._folder, assets)
+        self._assets = assets
 
     def read_pixels(self, path: str) -> bytes:
         """Return Immich's preview of a photograph."""
@@ -177,7 +178,7 @@ class ImmichServer:
         Raises `SidecarError` if it is another photograph now, or, with `to_write`, if Immich would
         not keep its tags.
         """
-        asset = self._library.assets.get(path)
+        asset = self._assets.get(path)
         item = None if asset is None else self._client.get(f"assets/{asset.id}")
         if asset is None or item is None:
             return None
@@ -220,7 +221,7 @@ class ImmichServer:
         return refused
 
     def _asset(self, path: str) -> Asset:
-        asset = self._library.assets.get(path)
+        asset = self._assets.get(path)
         if asset is None:
             raise UnreadableImage("not in the last listing of Immich; scan again")
         return asset
