@@ -111,8 +111,7 @@ def main(folder: str = "") -> None:
         print("All of it takes about 20 seconds on two cores, and stays in build/demo.\n")
     shutil.rmtree(OUTPUT / "catalogue", ignore_errors=True)
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    painted = {} if folder else paint(OUTPUT / "photos")
-    truth = {os.path.realpath(file): labels for file, labels in painted.items()}
+    truth = {} if folder else paint(OUTPUT / "photos")
     root = Path(folder) if folder else OUTPUT / "photos"
     (OUTPUT / "catalogue").mkdir()
     with progress() as step, open_for_scan(root, OUTPUT / "catalogue" / "demo.sqlite") as catalogue:
