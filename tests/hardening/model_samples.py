@@ -98,9 +98,7 @@ _MAKERS = {
     "tagprop-distance": lambda: TagProp(20, weights="distance", sigmoids=False).fit(X, Y),
     "two-pass": lambda: TwoPassKNN().fit(X, Y),
     "unknown": lambda: FeatureAnnotator().fit(X, Y, complete=np.arange(len(X)) % 2 == 0),
-    "vocabulary": lambda: Vocabulary(
-        aliases={"ocean": "sea"}, separator=["|", "/"], merge_levels=True, exclude=["snow"]
-    ).fit(TAGS),
+    "vocabulary": lambda: Vocabulary(separator="|", merge_levels=True).fit(TAGS),
     "voting": lambda: NeighborVoting(20).fit(X, Y),
 }
 KINDS = sorted(_MAKERS)
@@ -141,10 +139,8 @@ def use(model: Any) -> None:
             model.predict_proba(np.random.default_rng(1).random((5, model.calibration_.n_labels)))
             model.threshold(0.5)
         elif isinstance(model, Vocabulary):
-            model.transform([["sea", "Dog/old"], ["ocean"]])
-            model.inverse_transform(np.ones((1, len(model.names_))))
+            model.transform([["sea", "Dog|old"], ["ocean"]])
             assert len(model.counts_) == len(model.names_)
-            model.extend([["new"]])
         elif hasattr(model, "decision_function"):
             model.decision_function(X_NEW)
             if hasattr(model, "explain"):

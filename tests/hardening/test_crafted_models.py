@@ -268,9 +268,9 @@ def test_links_are_neither_read_nor_written_through(tmp_path):
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.*")}
     (folder / ".saving").symlink_to(tmp_path / "made.txt")  # of the file that a save locks
     with pytest.raises(StorageError, match=r"Could not save"):
-        save(model.extend([["new"]]), folder, overwrite=True)
+        save(model.fit([["new"]]), folder, overwrite=True)
     (folder / ".saving").unlink()
-    save(model.extend([["new"]]), folder, overwrite=True)
+    save(model.fit([["new"]]), folder, overwrite=True)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.*")} == before
     assert load(folder)
 

@@ -1,4 +1,4 @@
-"""Tags to columns and back, against a plain form that holds every image's set of tags."""
+"""Tags to columns, against a plain form that holds every image's set of tags."""
 
 import sys
 
@@ -92,29 +92,6 @@ def test_against_sets_of_tags(seed, min_count):
     assert vocabulary.unknown_ == {}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_there_and_back(seed, as_array):
-    lists, _ = random_lists(seed)
-    vocabulary = Vocabulary()
-    Y = vocabulary.fit_transform(lists)
-    names = vocabulary.inverse_transform(Y)
-    assert names == vocabulary.inverse_transform(as_array(Y.toarray()))
-    assert (vocabulary.transform(names) != Y).nnz == 0
-    assert all(len(set(row)) == len(row) for row in names)
-
-
-def test_back_from_weights():
-    vocabulary = Vocabulary().fit([["a", "b", "c"]])
-    assert vocabulary.inverse_transform(np.array([[0.2, 0.0, -1.0], [0, 0, 0]])) == [["a", "c"], []]
-    assert vocabulary.inverse_transform(np.array([0, 1, 0])) == [["b"]]
-    stored = scipy.sparse.csr_array(([0.0, 1.0, 2.0], [0, 2, 1], [0, 3]), shape=(1, 3))
-    assert vocabulary.inverse_transform(stored) == [["b", "c"]]
-    with pytest.raises(
-        InvalidInput, match=r"shape \(1, 2\); expected one column for each of the 3"
-    ):
-        vocabulary.inverse_transform(np.ones((1, 2)))
-
-
 def test_rows_can_be_any_collection_and_come_from_a_generator():
     rows = (row for row in (("a", "b"), {"b"}, np.array(["a"]), iter(["b"]), None))
     Y = Vocabulary().fit_transform(rows)
@@ -122,12 +99,10 @@ def test_rows_can_be_any_collection_and_come_from_a_generator():
 
 
 def test_arrays_of_several_tags_are_lists_of_them():
-    """Columns of lists in Parquet files are read as such."""
-    rows, gone = [np.array(["A", "b", "c"]), None, np.array([])], np.array(["b", "c"])
-    vocabulary = Vocabulary(exclude=gone).fit(rows)
-    assert vocabulary.names_ == ["A"]
-    assert vocabulary.excluded_ == {"b": 1, "c": 1}
-    np.testing.assert_array_equal(vocabulary.transform(rows).toarray(), [[1], [0], [0]])
+    rows = [np.array(["A", "b"]), None, np.array([])]
+    vocabulary = Vocabulary().fit(rows)
+    assert vocabulary.names_ == ["A", "b"]
+    np.testing.assert_array_equal(vocabulary.transform(rows).toarray(), [[1, 1], [0, 0], [0, 0]])
 
 
 def test_no_images_and_no_tags():
@@ -135,7 +110,6 @@ def test_no_images_and_no_tags():
         vocabulary = Vocabulary()
         assert vocabulary.fit_transform(lists).shape == (len(lists), 0)
         assert vocabulary.names_ == []
-    assert vocabulary.extend([["a"]]).names_ == ["a"]
 
 
 # --- unknown, dropped ---
@@ -162,41 +136,6 @@ def test_index_helps_with_a_name_that_is_not_there():
         dropping.index("b")
 
 
-# --- aliases ---
-
-
-def test_aliases_merge_and_chains_are_followed():
-    aliases = {"Puppy": "doggy", "doggy": "Dog", "tyke": "PUPPY"}
-    vocabulary = Vocabulary(aliases=aliases).fit([["puppy", "dog"], ["Tyke"], ["cat"]])
-    assert vocabulary.names_ == ["cat", "Dog"]
-    assert vocabulary.counts_.tolist() == [1, 2]
-    assert vocabulary.index("puppy") == vocabulary.index("dog") == 1
-
-
-@pytest.mark.parametrize(
-    "aliases",
-    [
-        {"a": "b", "b": "a"},
-        {"a": "b", "b": "c", "c": "A"},
-        {"a": "a|b"},
-        {"a|b": "c", "c": "a|b|d"},
-    ],
-)
-def test_aliases_in_a_circle_are_refused(aliases):
-    with pytest.raises(InvalidInput, match="lead in a circle: '"):
-        Vocabulary(aliases=aliases, separator="|").fit([["x"]])
-
-
-def test_unusable_aliases_are_named():
-    with pytest.raises(InvalidInput, match="Two aliases for 'A' lead to different tags"):
-        Vocabulary(aliases={"a": "b", "A": "c"}).fit([])
-    with pytest.raises(InvalidInput, match="text to text; found 'a': None"):
-        Vocabulary(aliases={"a": None}).fit([])
-    with pytest.raises(InvalidInput, match="is blank: 'a': ' '"):
-        Vocabulary(aliases={"a": " "}).fit([])
-    assert Vocabulary(aliases={"dog": "Dog", "Cat": "cat"}).fit([["dog"]]).names_ == ["dog"]
-
-
 # --- hierarchies ---
 
 
@@ -213,54 +152,14 @@ def test_a_child_implies_its_parents():
     assert alone.counts_.tolist() == [1, 1, 1, 1]
 
 
-def test_separators_are_an_option():
-    lists = [["animal/dog"], ["Animal | Dog"], ["/animal//dog/"]]
-    both = Vocabulary(separator=("|", "/"), imply_parents=False).fit(lists)
-    assert (both.names_, both.counts_.tolist()) == (["animal|dog"], [3])
-    assert Vocabulary(separator="/").fit(lists).counts_.tolist() == [2, 2, 1]
+def test_a_separator_is_an_option():
+    lists = [["animal/dog"], ["Animal / Dog"], ["/animal//dog/"]]
+    vocabulary = Vocabulary(separator="/", imply_parents=False).fit(lists)
+    assert (vocabulary.names_, vocabulary.counts_.tolist()) == (["animal/dog"], [3])
     assert len(Vocabulary().fit(lists).names_) == 3
-    for separator in ("", " ", ("|", ""), (1,)):
+    for separator in ("", " ", 1):
         with pytest.raises(InvalidInput, match="separator must be"):
             Vocabulary(separator=separator).fit(lists)
-
-
-def test_aliases_of_parents_hold_for_children_and_can_give_parents():
-    aliases = {"animals": "Animal", "hound": "animals|dog", "animal|cat": "cat"}
-    vocabulary = Vocabulary(aliases=aliases, separator="|")
-    Y = vocabulary.fit_transform([["hound"], ["ANIMALS|dog"], ["animals|cat|tabby"], ["animals"]])
-    assert vocabulary.names_ == ["Animal", "Animal|dog", "cat", "cat|tabby"]
-    expected = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 0]]
-    np.testing.assert_array_equal(Y.toarray(), expected)
-
-
-# --- growing ---
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("min_count", [1, 7])
-def test_extending_equals_fitting_all_up_to_the_order_of_new_columns(seed, min_count):
-    lists, _ = random_lists(seed)
-    grown = Vocabulary(min_count=min_count).fit(lists[:20])
-    before = grown.names_
-    grown.extend(lists[20:35]).extend(lists[35:])
-    assert grown.names_[: len(before)] == before
-    whole = Vocabulary(min_count=min_count).fit(lists)
-    order = [whole.index(name) for name in grown.names_]
-    assert sorted(order) == list(range(len(whole.names_)))
-    assert whole.counts_[order].tolist() == grown.counts_.tolist()
-    assert sum(grown.dropped_.values()) == sum(whole.dropped_.values())
-    difference = whole.transform(lists)[:, order] != grown.transform(lists)
-    assert difference.nnz == 0
-
-
-def test_a_dropped_tag_gets_a_column_at_the_end_when_it_is_frequent_enough():
-    vocabulary = Vocabulary(min_count=2).fit([["b", "a"], ["b"], ["c", "c"]])
-    assert vocabulary.names_ == ["b"]
-    vocabulary.extend([["A"], ["A", "d"]])
-    assert vocabulary.names_ == ["b", "A"]
-    assert vocabulary.counts_.tolist() == [2, 3]
-    assert vocabulary.dropped_ == {"c": 1, "d": 1}
-    assert vocabulary.n_images_ == 5
 
 
 # --- bad input ---
@@ -281,7 +180,7 @@ def test_a_dropped_tag_gets_a_column_at_the_end_when_it_is_frequent_enough():
 )
 def test_bad_lists_are_named_and_leave_the_vocabulary_as_it_was(lists, message):
     vocabulary = Vocabulary().fit([["x"]])
-    for method in (vocabulary.fit, vocabulary.transform, vocabulary.extend):
+    for method in (vocabulary.fit, vocabulary.transform):
         with pytest.raises(InvalidInput, match=message):
             method(lists)
     assert (vocabulary.names_, vocabulary.counts_.tolist()) == (["x"], [1])
@@ -294,18 +193,10 @@ def test_parameters_and_order_of_calls():
     for call in (
         lambda v: v.names_,
         lambda v: v.transform([]),
-        lambda v: v.extend([]),
         lambda v: v.index("a"),
     ):
         with pytest.raises(NotFittedError):
             call(Vocabulary())
-
-
-def test_names_out_are_those_of_the_columns():
-    vocabulary = Vocabulary().fit([["b", "a"], ["c"]])
-    names = vocabulary.get_feature_names_out()
-    assert isinstance(names, np.ndarray)
-    assert names.tolist() == vocabulary.names_ == ["a", "b", "c"]
 
 
 def test_learned_attributes_end_in_an_underscore():
@@ -318,19 +209,16 @@ def test_learned_attributes_end_in_an_underscore():
 # --- storing ---
 
 
-def test_a_stored_vocabulary_is_the_same_and_can_grow(tmp_path):
-    aliases = {"$array": "dog", "puppy": "dog"}
-    vocabulary = Vocabulary(min_count=2, aliases=aliases, separator=("|", "/"))
-    lists = [["$array", "Ärger"], ["puppy", "ärger"], ["a/B", "$class"], ["a|b"], ["rare"]]
+def test_a_stored_vocabulary_is_the_same(tmp_path):
+    vocabulary = Vocabulary(min_count=2, separator="|", merge_levels=True)
+    lists = [["$array", "Ärger"], ["$array", "ärger"], ["a|B", "$class"], ["a|b"], ["rare", "b"]]
     vocabulary.fit(lists).transform([["$items"]])
     again = load(save(vocabulary, tmp_path / "model"))
-    assert again.get_params()["aliases"] == aliases
-    assert again.names_ == vocabulary.names_ == ["a", "a|B", "dog", "Ärger"]
+    assert again.get_params() == vocabulary.get_params()
+    assert again.names_ == vocabulary.names_ == ["$array", "a", "a|B", "Ärger"]
     assert again.unknown_ == {"$items": 1}
     assert again.dropped_ == vocabulary.dropped_ == {"$class": 1, "rare": 1}
     assert (again.transform(lists) != vocabulary.transform(lists)).nnz == 0
-    assert again.extend([["Rare"]]).names_ == vocabulary.extend([["Rare"]]).names_
-    assert again.names_[-1] == "rare"
     card = (tmp_path / "model" / "README.md").read_text()
     assert "4 tags, learned from 5 images." in card
     assert "2 tags were dropped, each on fewer than 2 images: $class, rare." in card
@@ -345,8 +233,8 @@ def test_a_copy_has_the_parameters_and_is_not_fitted(copy):
 
 
 def test_parameters_are_shown_and_set_by_name():
-    vocabulary = Vocabulary(min_count=2, aliases={"puppy": "dog"}).fit([["a"]])
-    assert repr(vocabulary) == "Vocabulary(min_count=2, aliases={'puppy': 'dog'})"
+    vocabulary = Vocabulary(min_count=2, separator="|").fit([["a"]])
+    assert repr(vocabulary) == "Vocabulary(min_count=2, separator='|')"
     annotator = FeatureAnnotator(vocabulary=Vocabulary()).set_params(vocabulary__min_count=5)
     assert annotator.vocabulary.min_count == 5
     with pytest.raises(InvalidInput, match="'colour'"):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from tagkin import LandmarkMap, NeighborVoting, SemanticSpace, Vocabulary, load, save, storage
+from tagkin import LandmarkMap, NeighborVoting, SemanticSpace, load, save, storage
 from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
 from tagkin.space.views import IndicatorView
@@ -410,11 +410,6 @@ def test_what_scikit_learn_was_told_is_no_obstacle(collection, tmp_path):
     with warnings.catch_warnings(action="error"):
         loaded = load(save(voting, tmp_path / "voting"))
         assert_same(loaded.decision_function(X_new), voting.decision_function(X_new))
-
-
-def test_a_set_of_texts_is_kept_as_a_list(tmp_path):
-    vocabulary = Vocabulary(exclude={"b", "a"}).fit([["a", "b", "c"]])
-    assert load(save(vocabulary, tmp_path / "model")).exclude == ["a", "b"]
 
 
 def test_landmarks_of_float16_are_kept(collection, tmp_path):

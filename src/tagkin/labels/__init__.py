@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tagkin.labels.merging import plural_pairs
-from tagkin.labels.spelling import normalize_tag
+from tagkin.labels.spelling import normalize_tag, plural_pairs
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:

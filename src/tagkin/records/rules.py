@@ -21,7 +21,6 @@ import numpy as np
 
 __all__ = [
     "Choice",
-    "Columns",
     "Either",
     "FileNames",
     "Flag",
@@ -373,33 +372,16 @@ class TextLists(Rule):
 
 
 class Table(Rule):
-    """A dict from texts to values of one kind; with `filled`, at least one."""
+    """A dict from texts to values of one kind."""
 
-    def __init__(self, of: Rule, *, filled: bool = False):
-        self.of, self._filled = of, filled
+    def __init__(self, of: Rule):
+        self.of = of
 
     def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, dict) or not all(type(key) is str for key in value):
             raise Refused(where, f"is {describe_value(value)}, not a table")
-        if self._filled and not value:
-            raise Refused(where, "is empty")
         for key, entry in value.items():
             self.of.check(entry, sizes, f"{where}[{describe_value(key)}]")
-
-
-class Columns(Table):
-    """A dict from texts to columns, in order: 0, 1, 2, …"""
-
-    def __init__(self, axis: str):
-        super().__init__(Whole())
-        self.axis = axis
-
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
-        super()._check(value, sizes, where)
-        columns = list(value.values()) if isinstance(value, dict) else []
-        if columns != list(range(len(columns))):
-            raise Refused(where, "does not number the columns one after the other")
-        sizes.note(self.axis, len(columns), where)
 
 
 class ListOf(Rule):

@@ -63,8 +63,6 @@ def encode(value: object, path: str, arrays: Arrays) -> object:
         return {"$array": path}
     if scipy.sparse.issparse(value):
         return _encode_sparse(value, inner)
-    if isinstance(value, (set, frozenset)):
-        value = sorted(value)
     if isinstance(value, (list, tuple)):
         return list(value) if _are_texts(value) else [inner(v, i) for i, v in enumerate(value)]
     if isinstance(value, dict):
