@@ -198,25 +198,21 @@ class Choice(Rule):
 
 
 class _Array(Rule):
-    """An array. An axis is a name, or a size if it never changes."""
+    """An array with these axes."""
 
     kinds = ""
     called = "an array"
 
-    def __init__(self, *axes: str | int):
+    def __init__(self, *axes: str):
         self.axes = axes
 
     def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
             raise Refused(where, f"is {describe_value(value)}, not {self.called}")
         if value.ndim != len(self.axes):
-            axes = ", ".join(map(str, self.axes))
-            raise Refused(where, f"has the shape {value.shape}, not ({axes})")
+            raise Refused(where, f"has the shape {value.shape}, not ({', '.join(self.axes)})")
         for axis, size in zip(self.axes, value.shape, strict=True):
-            if isinstance(axis, str):
-                sizes.note(axis, size, where)
-            elif size != axis:
-                raise Refused(where, f"has {size:,} entries, not {axis:,}")
+            sizes.note(axis, size, where)
         if value.size:
             self._check_numbers(value, sizes, where)
 
@@ -225,16 +221,9 @@ class _Array(Rule):
 
 
 class Floats(_Array):
-    """Numbers of type float32 or float64, from `low` to `high` and greater than `above`.
+    """Numbers of type float32 or float64, from `low` to `high`, or with −∞ and ∞ if `endless`.
 
-    Parameters
-    ----------
-    axes : str or int
-    endless : bool
-        Whether −∞ and ∞ are allowed.
-    ascending : bool
-    triangular : bool
-        Whether the array is a factor to solve with: no number on its diagonal is 0.
+    A `triangular` array is a factor to solve with: no number on its diagonal is 0.
     """
 
     kinds = "f"
@@ -242,17 +231,15 @@ class Floats(_Array):
 
     def __init__(
         self,
-        *axes: str | int,
+        *axes: str,
         low: float = -_LARGEST,
         high: float = _LARGEST,
-        above: float = -math.inf,
         endless: bool = False,
-        ascending: bool = False,
         triangular: bool = False,
     ):
         super().__init__(*axes)
         self._low, self._high = (-math.inf, math.inf) if endless else (low, high)
-        self._above, self._ascending, self._triangular = above, ascending, triangular
+        self._triangular = triangular
 
     def _check_numbers(self, value: np.ndarray, sizes: Sizes, where: str) -> None:
         if value.dtype.itemsize < 4:
@@ -260,29 +247,25 @@ class Floats(_Array):
         least, most = float(value.min()), float(value.max())  # NaN if any number is
         if math.isnan(least) or math.isnan(most):
             raise Refused(where, "has numbers that are NaN")
-        if not (self._low <= least and most <= self._high) or (
-            least <= self._above and not math.isinf(self._above)
-        ):
-            allowed = _between(max(self._low, self._above), self._high)
+        if not (self._low <= least and most <= self._high):
+            allowed = _between(self._low, self._high)
             raise Refused(where, f"has numbers from {least:.6g} to {most:.6g}, {allowed}")
-        if self._ascending and (np.diff(value) < 0).any():
-            raise Refused(where, "is not in ascending order")
         if self._triangular and not np.diagonal(value).all():
             raise Refused(where, "is singular: a number on its diagonal is 0")
 
 
 class Indices(_Array):
-    """Whole numbers from 0, below a number or the size of an axis that an earlier field has."""
+    """Whole numbers from 0, and below the size of an axis that an earlier field has."""
 
     kinds = "iu"
     called = "an array of whole numbers"
 
-    def __init__(self, *axes: str | int, below: str | int = _MOST, ascending: bool = False):
+    def __init__(self, *axes: str, below: str = "", ascending: bool = False):
         super().__init__(*axes)
         self._below, self._ascending = below, ascending
 
     def _check_numbers(self, value: np.ndarray, sizes: Sizes, where: str) -> None:
-        below = sizes.get(self._below) if isinstance(self._below, str) else self._below
+        below = sizes.get(self._below) if self._below else _MOST
         least, most = int(value.min()), int(value.max())
         if below is None:
             raise TypeError(f"{where}: an earlier field must have the axis {self._below}")
