@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagkin.labels import Vocabulary, plural_pairs
-from tagkin.labels.levels import whole_paths
+from tagkin.labels.tag_reader import whole_paths
 
 
 def merging(**options):
