@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.errors import InvalidInput, Parameter
-from tagkin.labels.tag_reader import TagReader, Wholes, leaf_of
 from tagkin.labels.spelling import most_frequent, plural_pairs
+from tagkin.labels.tag_reader import TagReader, Wholes, leaf_of
 from tagkin.records.forms import storable
 from tagkin.records.parameters import HasParameters
 from tagkin.records.rules import Table, Texts, Whole
