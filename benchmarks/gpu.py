@@ -19,10 +19,11 @@ import numpy as np
 import torch
 
 from benchmarks.process import environment, say
+from benchmarks.search import recall
 from tagkin import SemanticSpace, memory_budget
 from tagkin.arrays import to_numpy
 from tagkin.kernels import ArcCosine
-from tagkin.neighbors import ExactNeighbors, nearest, recall
+from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.transfer import (
     LinearSVM,
     NeighborVoting,
@@ -283,7 +284,7 @@ def searching(bench: DeviceBenchmark) -> dict[str, Any]:
         "build_seconds": building,
         "seconds": times,
         "median": statistics.median(times),
-        "agreement_with_float64": recall(found.indices, truth),
+        "agreement_with_float64": recall(to_numpy(found.indices), to_numpy(truth)),
         "peak_bytes": bench.peak(),
     }
 

@@ -199,18 +199,6 @@ def _search_section(found: dict[str, Any]) -> str:
             for name, seconds in medians.items()
         ],
     )
-    approximate = _table(
-        ["index, search settings", "recall", "vs. exact speed", "build time"],
-        [
-            [
-                f"{row['factory']}, {row['search']}",
-                f"{row['recall']:.3f}",
-                f"{row['speed_up']:.1f}×",
-                f"{row['build_seconds']:.0f} s",
-            ]
-            for row in found["approximate"]
-        ],
-    )
     wall = {name: float(np.median(times)) for name, times in found["all_cores"].items()}
     faiss_over_tagkin = wall["FAISS IndexFlatIP"] / wall["tagkin"]
     return f"""## Exact neighbours
@@ -223,11 +211,7 @@ finds candidates in its own threads, and tagkin ranks them by distances of pairs
 {table}
 
 With all cores, FAISS takes {faiss_over_tagkin:.2f} times as long as tagkin. Other work on the
-machine changes this ratio.
-
-`FaissNeighbors` offers FAISS's approximate indexes with the same interface. With 2,000 queries:
-
-{approximate}"""
+machine changes this ratio."""
 
 
 def _transfer_section(found: dict[str, Any]) -> str:

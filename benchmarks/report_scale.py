@@ -84,10 +84,10 @@ def _less_than_one(cosine: float) -> str:
 
 
 def scale_section(found: dict[str, Any] | None) -> str:
-    """A million images on two cores: from disk, served one by one, searched by FAISS."""
+    """A million images on two cores: from disk, and served one by one."""
     if found is None:
         return ""
-    stream, serve, search = (found[name] for name in ("stream", "serve", "search"))
+    stream, serve = found["stream"], found["serve"]
     streamed = table(
         ["", "time", "CPU time", "peak resident memory"],
         [
@@ -124,19 +124,6 @@ def scale_section(found: dict[str, Any] | None) -> str:
             )
         ],
     )
-    approximate = table(
-        ["neighbours", "recall", "vs. exact speed", "per query"],
-        [
-            [
-                k.removeprefix("k="),
-                f"{search[k]['recall']:.4f}",
-                f"**{search[k]['speed_up']:.1f}×**",
-                f"{search[k]['milliseconds_per_query']:.2f} ms",
-            ]
-            for k in search
-            if k.startswith("k=")
-        ],
-    )
     ratio = stream["fit_seconds"] / stream["product_seconds"]
     sizes = f"{stream['images']:,} × {stream['features']:,}"
     return f"""## A million images
@@ -151,13 +138,7 @@ To repeat it, run `python -m benchmarks.scale OUT.json --full`.
 **Serving:** one core annotates {serve["photographs_per_minute"]:,.0f} photographs per minute in
 batches, with cached features and {serve["images"]:,} tagged images. Single photographs take:
 
-{served}
-
-**Approximate search:** for {search["points"]:,} points ({search["source"]}), `recommended_index`
-is `{search["index"]}`. It is built in {search["build_seconds"]:.0f} s. One core, compared with
-exact search in the same run:
-
-{approximate}"""
+{served}"""
 
 
 def distributed_section(found: dict[str, Any] | None) -> str:

@@ -1,14 +1,13 @@
-"""A million images: streamed from disk with little memory, served one by one, searched by FAISS.
+"""A million images: streamed from disk with little memory, served one by one.
 
 ``python -m benchmarks.scale [OUT.json] [--full] [--only PART ...]`` prints or writes JSON. Without
-``--full`` everything is a tenth of the size. Parts are stream, serve and search; each runs in its
+``--full`` everything is a tenth of the size. Parts are stream and serve; each runs in its
 own process.
 """
 
 import argparse
 import json
 import os
-import statistics
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from benchmarks.process import ROOT, WORK, environment, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
 from tagkin.feature_files import fit_streamed, nearest_streamed, transform_streamed
-from tagkin.neighbors import ExactNeighbors, recall, recommended_index
 from tagkin.transfer import NeighborVoting
 
 FEATURES, LANDMARKS, N_LABELS = 1280, 2048, 81
@@ -140,66 +138,9 @@ def serve(n: int) -> dict[str, Any]:
     return result
 
 
-# --- approximate search ------------------------------------------------------------------
-
-
-def embeddings_of(n: int) -> tuple[np.ndarray, str]:
-    """Embeddings of n images, and their source.
-
-    Images are mixtures of two COCO photographs if its features are available, else synthetic.
-    """
-    path = FOLDER / "coco.npz"
-    if not path.exists():
-        X, Y = synthetic_features(n, 128, N_LABELS)
-        space = SemanticSpace(n_landmarks=512, random_state=0).fit(X[:50_000], Y[:50_000])
-        return np.asarray(space.transform(X)), "synthetic features"
-    data = np.load(path)
-    X = (data["features"] * data["scale"]).astype(np.float32)
-    Y = np.unpackbits(data["labels"], axis=1)[:, : len(data["label_names"])]
-    space = SemanticSpace(n_landmarks=1024, random_state=0).fit(X[:40_000], Y[:40_000])
-    rng = np.random.default_rng(0)
-    embeddings = np.empty((n, space.n_components_), dtype=np.float32)
-    for start in range(0, n, ROWS):
-        some = embeddings[start : start + ROWS]
-        one, other = rng.integers(0, len(X), (2, len(some)))
-        share = rng.random((len(some), 1), dtype=np.float32)
-        some[:] = space.transform(share * X[one] + (1 - share) * X[other])
-    return embeddings, "mixtures of two COCO photographs"
-
-
-def search(n: int) -> dict[str, Any]:
-    """The recommended FAISS index against exact search in a space: recall and speed-up."""
-    embeddings, source = embeddings_of(n + 1000)
-    queries, points = embeddings[:1000], embeddings[1000:]
-    index = recommended_index(*points.shape)
-    start = time.process_time()
-    index.fit(points)
-    building = time.process_time() - start
-    exact = ExactNeighbors().fit(points)
-    result: dict[str, Any] = {"points": n, "source": source, "index": repr(index)}
-    result["build_seconds"] = building
-    say(f"{index!r}: built in {building:.0f} s")
-    for k in (10, 100):
-        exact_seconds, fast_seconds = [], []
-        for _ in range(3):
-            start = time.process_time()  # one thread; the machine may be shared
-            truth = exact.kneighbors(queries, k).indices
-            middle = time.process_time()
-            found = index.kneighbors(queries, k).indices
-            exact_seconds.append(middle - start)
-            fast_seconds.append(time.process_time() - middle)
-        result[f"k={k}"] = {
-            "recall": recall(found, truth),
-            "speed_up": statistics.median(exact_seconds) / statistics.median(fast_seconds),
-            "milliseconds_per_query": 1000 * statistics.median(fast_seconds) / len(queries),
-        }
-        say(f"k = {k}: {result[f'k={k}']}")
-    return result
-
-
 # --- all of it ---------------------------------------------------------------------------
 
-PARTS = {"stream": (stream, 1_000_000), "serve": (serve, 100_000), "search": (search, 1_000_000)}
+PARTS = {"stream": (stream, 1_000_000), "serve": (serve, 100_000)}
 HERE = PARTS | {"make": (make, 1_000_000)}
 
 
@@ -222,7 +163,7 @@ def main() -> None:
     if "stream" in options.only:
         run_json("-m", "benchmarks.scale", "--here", "make", *size)
     for part in options.only:
-        threads = 1 if part in {"serve", "search"} else None
+        threads = 1 if part == "serve" else None
         results[part] = run_json("-m", "benchmarks.scale", "--here", part, *size, threads=threads)
     text = json.dumps(results, indent=1)
     if options.out is None:

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.process import say
 from benchmarks.synthetic import synthetic_features
-from tagkin.neighbors import ExactNeighbors, FaissNeighbors, recall
+from tagkin.neighbors import ExactNeighbors
 
 QUERIES, POINTS, DIMENSION, K, REPEATS = 10_000, 100_000, 81, 200, 3
 
@@ -71,7 +71,6 @@ def measure() -> dict[str, Any]:
         "seconds": seconds,
         "all_cores": all_cores(queries, points),
         "agreement": {name: recall(found["tagkin"], found[name]) for name in PROGRAMS},
-        "approximate": approximate(queries[:2000], points),
     }
 
 
@@ -88,35 +87,10 @@ def all_cores(queries: np.ndarray, points: np.ndarray) -> dict[str, list[float]]
     return seconds
 
 
-def approximate(queries: np.ndarray, points: np.ndarray) -> list[dict[str, Any]]:
-    """Recall and speed-up of FAISS's approximate indexes."""
-    rows = []
-    exact = ExactNeighbors().fit(points)
-    start = time.process_time()
-    truth = exact.kneighbors(queries, K).indices
-    seconds = time.process_time() - start
-    for factory, search in (
-        ("IVF512,Flat", "nprobe=32"),
-        ("IVF512,Flat", "nprobe=128"),
-        ("HNSW32", "efSearch=400"),
-    ):
-        start = time.process_time()
-        index = FaissNeighbors(factory, search).fit(points)
-        building = time.process_time() - start
-        start = time.process_time()
-        found = index.kneighbors(queries, K).indices
-        searching = time.process_time() - start
-        rows.append(
-            {
-                "factory": factory,
-                "search": search,
-                "recall": recall(found, truth),
-                "build_seconds": building,
-                "speed_up": seconds / searching,
-            }
-        )
-        say(f"{factory} {search}: recall {rows[-1]['recall']:.3f}")
-    return rows
+def recall(found: np.ndarray, exact: np.ndarray) -> float:
+    """Share of the exact neighbours (n×k) that are found."""
+    pairs = zip(found.tolist(), exact.tolist(), strict=True)
+    return float(np.mean([len(set(row) & set(truth)) / len(truth) for row, truth in pairs]))
 
 
 if __name__ == "__main__":

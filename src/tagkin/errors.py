@@ -22,7 +22,6 @@ from typing import NamedTuple
 _PACKAGES = {
     "apple-photos": "osxphotos",
     "dask": "'dask[array,distributed]'",
-    "faiss": "faiss-cpu",
     "heif": "pillow-heif",
     "immich": "httpx",
     "models": "huggingface_hub",

@@ -1,5 +1,3 @@
-import importlib.util
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -7,15 +5,10 @@ from sklearn.base import clone
 from tagkin import KinReadout, NeighborVoting
 from tagkin.distributed import compute, nearest
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, FaissNeighbors, recall
 from tagkin.neighbors import nearest as nearest_here
 from tests.conftest import make_collection
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
-
-needs_faiss = pytest.mark.skipif(
-    importlib.util.find_spec("faiss") is None, reason="FAISS is not installed"
-)
 
 
 def points(n=400, m=6, dtype=np.float32, seed=0):
@@ -36,7 +29,7 @@ def test_neighbours_and_ties_are_those_of_one_machine(client, metric, dtype):
     P = points(dtype=dtype) + (100 if metric == "euclidean" else 0)
     P = P.astype(dtype)
     here = nearest_here(P, P, 20, metric=metric)
-    asked = nearest(cut(P, 150), cut(P), 20, index=ExactNeighbors(metric))
+    asked = nearest(cut(P, 150), cut(P), 20, metric=metric)
     there = compute(asked)
     np.testing.assert_array_equal(P[there.indices], P[here.indices])  # equal points change places
     np.testing.assert_allclose(there.distances, here.distances, rtol=1e-4, atol=1e-6)
@@ -62,18 +55,6 @@ def test_labels_pass_between_neighbours_that_a_cluster_found(client, method):
     np.testing.assert_allclose(scores, method.decision_function(X[100:]), rtol=1e-5, atol=1e-5)
 
 
-@needs_faiss
-def test_faiss_in_every_shard(client):
-    rng = np.random.default_rng(0)
-    P = rng.standard_normal((600, 8)).astype(np.float32)
-    here = nearest_here(P[:100], P, 10)
-    flat = compute(nearest(P[:100], cut(P, 200), 10, index=FaissNeighbors("Flat")))
-    np.testing.assert_array_equal(flat.indices, here.indices)
-    np.testing.assert_allclose(flat.distances, here.distances, atol=1e-5)
-    graph = compute(nearest(cut(P[:100], 50), cut(P, 200), 10, index=FaissNeighbors("HNSW16")))
-    assert recall(graph.indices, here.indices) > 0.9
-
-
 def test_what_cannot_be_used_is_refused(client):
     P = points()
     with pytest.raises(InvalidInput, match="Asked for 401"):
@@ -81,9 +62,7 @@ def test_what_cannot_be_used_is_refused(client):
     with pytest.raises(InvalidInput, match="5 features, but points with 6"):
         nearest(P[:, :5], cut(P), 3)
     with pytest.raises(InvalidInput, match="metric must be"):
-        nearest(P, cut(P), 3, index=ExactNeighbors("manhattan"))
-    with pytest.raises(InvalidInput, match="index is an index"):
-        nearest(P, cut(P), 3, index="faiss")
+        nearest(P, cut(P), 3, metric="manhattan")
     bad = P.copy()
     bad[100, 0] = np.inf
     with pytest.raises(InvalidInput, match=r"In rows 90 to 179.*row 10"):

@@ -311,7 +311,7 @@ def test_all_that_is_stored_is_declared():
 
     for kind in KINDS:
         look(saved(kind).settings)
-    seldom = {"FaissNeighbors", "OntologyView", "Setting", "UnannotatedLabels"}
+    seldom = {"OntologyView", "Setting", "UnannotatedLabels"}
     storable = {
         f"{module.__name__.split('.')[1]}.{name}"
         for module in package_modules()

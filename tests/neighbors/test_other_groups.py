@@ -1,13 +1,11 @@
 """Neighbours outside one's own group, against sorting all pairs."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
 import tagkin
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, FaissNeighbors, neighbors_outside
+from tagkin.neighbors import ExactNeighbors, neighbors_outside
 
 
 def by_hand(points, k, groups):
@@ -61,16 +59,6 @@ def test_nobody_is_outside_of_a_group_of_all():
     neighbors = neighbors_outside(ExactNeighbors().fit(points), points, 4, np.zeros(12))
     assert (neighbors.indices == -1).all()
     assert np.isinf(neighbors.distances).all()
-
-
-@pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="FAISS is not installed")
-def test_any_index_serves():
-    points = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
-    groups = np.repeat(np.arange(40), 5)
-    exact = neighbors_outside(ExactNeighbors().fit(points), points, 9, groups)
-    neighbors = neighbors_outside(FaissNeighbors().fit(points), points, 9, groups)
-    assert (groups[neighbors.indices] != groups[:, None]).all()
-    assert tagkin.neighbors.recall(neighbors.indices, exact.indices) > 0.9
 
 
 def test_one_group_for_each_point():

@@ -284,9 +284,8 @@ def find_similar(
     assert index is not None  # every model has one
     k = min(check_integer("n", n) + 1, index.n_points_)
     nearest = drop_itself(index.kneighbors(model.embed(features), k), known)
-    metric = getattr(index, "metric", "cosine")
     distances = nearest.distances
-    similarity = 1 - distances if metric == "cosine" else 1 / (1 + distances)
+    similarity = 1 - distances if index.metric == "cosine" else 1 / (1 + distances)
     return [
         [SimilarImage(int(j), float(s)) for j, s in zip(row[:n], values[:n], strict=True) if j >= 0]
         for row, values in zip(nearest.indices, similarity, strict=True)

@@ -26,7 +26,7 @@ from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import mean_distance, mean_squared_distance
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.neighbor_index import check_n_neighbors
+from tagkin.neighbors.lists import check_n_neighbors
 from tagkin.records.forms import Axes, storable
 from tagkin.records.rules import Number, Size, Sparse, Texts
 from tagkin.wording import count

@@ -1,10 +1,9 @@
-"""Find nearest neighbours among points on many machines, with an index for each shard."""
+"""Find nearest neighbours among points on many machines, shard by shard."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +19,8 @@ from tagkin.distributed.chunks import (
 )
 from tagkin.distributed.cluster import dask
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
-from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors
+from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.neighbors.lists import check_metric, check_n_neighbors
 
 __all__ = ["nearest"]
 
@@ -37,7 +36,7 @@ def nearest(
     points: DaskArray,
     n_neighbors: int,
     *,
-    index: NeighborIndex | None = None,
+    metric: str = "cosine",
 ) -> Neighbors:
     """Find the nearest points of each query, over all shards of the points.
 
@@ -50,9 +49,7 @@ def nearest(
     queries : Dask array or NumPy array of shape (n, m)
     points : Dask array of shape (N, m)
     n_neighbors : int
-    index : ExactNeighbors, FaissNeighbors or another index, optional
-        Unfitted index, copied for each shard. It determines the distance. By default exact search
-        by cosine.
+    metric : "cosine" or "euclidean"
 
     Returns
     -------
@@ -60,10 +57,7 @@ def nearest(
         Two Dask arrays of shape (n, n_neighbors), with the rows of the queries' chunks. `compute`
         fetches them.
     """
-    index = ExactNeighbors() if index is None else index
-    if not hasattr(index, "kneighbors"):
-        raise InvalidInput(f"index is an index of tagkin.neighbors; found {index!r}.")
-    check_metric(index.metric)
+    check_metric(metric)
     queries, points = as_features(queries, "queries"), as_features(points, "points")
     if queries.shape[1] != points.shape[1]:
         raise InvalidInput(
@@ -72,10 +66,9 @@ def nearest(
         )
     check_n_neighbors(n_neighbors, points.shape[0])
     k, cuts = int(n_neighbors), queries.chunks[0]
-    indexed = _shards(points, index)
+    indexed = _shards(points, metric)
     neighbors = [_best_of_shards(query, indexed, k) for query in blocks(queries, "queries")]
-    exact = isinstance(index, ExactNeighbors)
-    dtype = float_dtype(points.dtype) if exact else np.dtype(np.float32)
+    dtype = float_dtype(points.dtype)
     return Neighbors(
         stack([pair[0] for pair in neighbors], cuts, k, np.empty((0, k), np.int64)),
         stack([pair[1] for pair in neighbors], cuts, k, np.empty((0, k), dtype)),
@@ -85,13 +78,13 @@ def nearest(
 # --- shards ------------------------------------------------------------------------------
 
 
-def _shards(points: DaskArray, index: NeighborIndex) -> list[Block]:
+def _shards(points: DaskArray, metric: str) -> list[Block]:
     """Return an index over each chunk of the points, as blocks."""
     delayed = dask().delayed
     return [
         Block(
             delayed(_build_index, pure=False)(
-                index, block.value, block.start, dask_key_name=key("index")
+                metric, block.value, block.start, dask_key_name=key("index")
             ),
             block.start,
             block.stop,
@@ -100,10 +93,9 @@ def _shards(points: DaskArray, index: NeighborIndex) -> list[Block]:
     ]
 
 
-def _build_index(index: NeighborIndex, rows: np.ndarray, start: int) -> NeighborIndex:
-    shard = copy(index)
+def _build_index(metric: str, rows: np.ndarray, start: int) -> ExactNeighbors:
     with named_rows(start, start + len(rows)):
-        return shard.fit(rows)
+        return ExactNeighbors(metric).fit(rows)
 
 
 def _best_of_shards(query: Block, indexed: list[Block], k: int) -> Delayed:
@@ -122,7 +114,7 @@ def _best_of_shards(query: Block, indexed: list[Block], k: int) -> Delayed:
 
 
 def _search_shard(
-    index: NeighborIndex, queries: np.ndarray, k: int, starts: tuple[int, int]
+    index: ExactNeighbors, queries: np.ndarray, k: int, starts: tuple[int, int]
 ) -> list[Neighbors]:
     """Return the nearest of one shard, by index in all points, as a list of one for the bag.
 

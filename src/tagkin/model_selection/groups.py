@@ -17,7 +17,7 @@ from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_n
 from tagkin.arrays.linalg import eigh
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors.neighbor_index import directions
+from tagkin.neighbors.lists import directions
 
 __all__ = ["COPIES", "Copies", "Links", "find_groups", "join_links", "link_alike", "link_copies"]
 

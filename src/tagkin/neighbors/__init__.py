@@ -1,16 +1,6 @@
-"""Nearest neighbours: an exact search, and FAISS behind the same contract."""
+"""Exact nearest neighbours."""
 
-from tagkin.neighbors.exact import ExactNeighbors, nearest, recommended_index
-from tagkin.neighbors.faiss import FaissNeighbors
-from tagkin.neighbors.neighbor_index import NeighborIndex, Neighbors, neighbors_outside, recall
+from tagkin.neighbors.exact import ExactNeighbors, nearest, neighbors_outside
+from tagkin.neighbors.lists import Neighbors
 
-__all__ = [
-    "ExactNeighbors",
-    "FaissNeighbors",
-    "NeighborIndex",
-    "Neighbors",
-    "nearest",
-    "neighbors_outside",
-    "recall",
-    "recommended_index",
-]
+__all__ = ["ExactNeighbors", "Neighbors", "nearest", "neighbors_outside"]

@@ -2,45 +2,51 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Self
+from types import ModuleType
+from typing import Annotated, Self, TypeAlias
 
 import numpy as np
 from array_api_compat import device, is_torch_array
 
 from tagkin.arrays import (
     Array,
+    as_block,
     check_features,
+    check_groups,
     namespace,
     row_blocks,
     smaller_blocks_when_full,
+    to_numpy,
 )
+from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.linalg import matmul
-from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.neighbors.faiss import FaissNeighbors, faiss_finder, import_faiss
-from tagkin.neighbors.neighbor_index import (
-    Finder,
-    NeighborIndex,
+from tagkin.arrays.threads import find_libraries_again, run_in_threads
+from tagkin.neighbors.lists import (
     Neighbors,
+    check_excluded,
     check_metric,
+    check_n_neighbors,
+    check_queries,
     directions,
-    rank_candidates,
+    keep_neighbors,
+    sort_lists,
 )
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
 
-__all__ = ["ExactNeighbors", "nearest", "recommended_index", "search"]
+__all__ = ["ExactNeighbors", "nearest", "neighbors_outside", "search"]
+
+Finder: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]
+"""Returns candidates of queries: their indices, ‖q − p‖² and its rounding, each (n×width)."""
 
 
 @dataclass(frozen=True)
 class _Searching:
     """Numbers of the exact search; only time and rounding depend on them."""
 
-    points: int = 200_000
-    """Points for which the exact search is fast enough."""
     faiss_scores: int = 2**25
     """Scores from which FAISS saves the 0.05 s that its import takes."""
     more: int = 16
@@ -57,7 +63,7 @@ _SEARCHING = _Searching()
 
 
 @storable
-class ExactNeighbors(NeighborIndex):
+class ExactNeighbors:
     """Exact top-k search by cosine or Euclidean distance.
 
     Large searches of float32 NumPy arrays use FAISS if it is installed; others, and arrays on a
@@ -109,13 +115,71 @@ class ExactNeighbors(NeighborIndex):
         self._center, self.points_ = center, directions(points, "points", center)
         return self
 
+    def add(self, points: Array) -> Self:
+        """Add points; they get the next indices."""
+        rows = self.as_searched(check_queries(points, self.n_features_in_, "points"))
+        xp = namespace(self.points_, rows)
+        self.points_ = xp.concat([self.points_, xp.astype(rows, self.points_.dtype)])
+        return self
+
+    def kneighbors(
+        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
+    ) -> Neighbors:
+        """Return the nearest points of each query, by increasing distance, then by index.
+
+        Parameters
+        ----------
+        queries : array of shape (n, m)
+        n_neighbors : int
+        exclude : int array of shape (n,), optional
+            An index per query to exclude, such as its own; −1 excludes nothing.
+        """
+        queries = check_queries(queries, self.n_features_in_)
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
+        excluded = None
+        if exclude is not None:
+            excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
+        return self._search(self.as_searched(queries), int(n_neighbors), excluded)
+
+    def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
+        """Return the nearest other points of some points.
+
+        Parameters
+        ----------
+        rows : array of shape (n,) of int
+            Indices of points.
+        n_neighbors : int
+        """
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
+        return self._search(self.points_[rows], int(n_neighbors), rows)
+
     def as_searched(self, rows: Array) -> Array:
         """Return rows (n×m) of unit length for the cosine, else centred."""
         namespace(rows, self.points_)  # rejects arrays of different kinds or devices
         return directions(rows, "queries", self._center)
 
-    def _search(self, rows: Array, k: int) -> Neighbors:
-        return search(rows, self.points_, k, self.metric)
+    def _search(self, rows: Array, k: int, exclude: np.ndarray | None) -> Neighbors:
+        if exclude is None:
+            return search(rows, self.points_, k, self.metric)
+        neighbors = search(rows, self.points_, k + 1, self.metric)
+        excluded = namespace(neighbors.indices).asarray(exclude, device=device(neighbors.indices))
+        return keep_neighbors(neighbors, neighbors.indices != excluded[:, None], k)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of dimensions, m."""
+        self._check_fitted()
+        return int(self.points_.shape[1])
+
+    @property
+    def n_points_(self) -> int:
+        """Number of points."""
+        self._check_fitted()
+        return int(self.points_.shape[0])
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "points_"):
+            raise not_fitted("This ExactNeighbors has no points yet. Call fit(points) first.")
 
     def __repr__(self) -> str:
         return f"ExactNeighbors({self.metric!r})"
@@ -146,39 +210,54 @@ def nearest(
     return ExactNeighbors(metric).fit(points).kneighbors(queries, n_neighbors, exclude=exclude)
 
 
-def recommended_index(
-    n_points: int, n_features: int, metric: str = "cosine"
-) -> ExactNeighbors | FaissNeighbors:
-    """Return an index for `n_points` points: the exact search, or FAISS if that is too slow.
+def neighbors_outside(
+    index: ExactNeighbors, points: Array, n_neighbors: int, groups: Array | None
+) -> Neighbors:
+    """Return the nearest points of every point of an index, without its own group.
 
-    More than 200,000 points are sorted into lists. A search compares the query with the lists
-    nearest to it, by codes of four bits per dimension, and ranks the best points by full
-    distances. Among a million embeddings it finds more than 99 of the 100 nearest in a tenth of
-    the time. Compare it with the exact search on your points with `recall`, and raise ``nprobe`` if
-    it finds too few. It is made for embeddings: with a thousand features or more, learning the
-    codes takes long.
+    The shots of a burst tell nothing about other images.
 
     Parameters
     ----------
-    n_points, n_features : int
-        Number of points, and of their dimensions.
-    metric : "cosine" or "euclidean"
+    index : ExactNeighbors, fitted on points
+    points : array of shape (N, m)
+    n_neighbors : int
+        At most N − 1.
+    groups : array of shape (N,), or None
+        The group of each point; None excludes only the point itself.
 
-    Examples
-    --------
-    >>> from tagkin.neighbors import recommended_index
-    >>> recommended_index(50_000, 81)
-    ExactNeighbors('cosine')
+    Returns
+    -------
+    neighbors : Neighbors of shape (N, n_neighbors)
+        Lists end with index −1 at distance ∞ if there are too few points in other groups.
     """
-    check_metric(metric)
-    if n_points < 1 or n_features < 1:
-        raise InvalidInput(f"There is no index for {n_points} points of {n_features} features.")
-    if n_points <= _SEARCHING.points or n_features == 1:
-        return ExactNeighbors(metric)
-    n_lists = 2 ** round(math.log2(4 * math.sqrt(n_points)))
-    n_probed = round(2 * math.sqrt(n_lists))
-    codes = f"IVF{n_lists},PQ{n_features}x4fsr"
-    return FaissNeighbors(codes, f"nprobe={n_probed}", metric=metric)
+    n, k = points.shape[0], n_neighbors
+    if groups is None:
+        return index.kneighbors(points, k, exclude=np.arange(n))
+    codes = check_groups(groups, n)
+    size = np.bincount(codes)[codes]
+    xp, place = namespace(points), device(points)
+    of_point = xp.asarray(codes, device=place)
+    indices = xp.empty((n, k), dtype=xp.int64, device=place)
+    distances = xp.empty((n, k), dtype=as_block(points[:1], finite=False).dtype, device=place)
+    lacking = np.arange(n)
+    # k more usually suffice; lists filled by a large group are searched again in full
+    for most in (k, n):
+        if not len(lacking):
+            break
+        widths = np.minimum(k + np.minimum(size[lacking] - 1, most), n - 1)
+        short = []
+        for block in row_blocks(len(lacking), 64 * int(widths.max()), points):
+            part = lacking[block]
+            rows = xp.asarray(part, device=place)
+            wide = index.kneighbors(points[rows], int(widths[block].max()), exclude=part)
+            is_other = of_point[wide.indices] != of_point[rows][:, None]
+            lists = keep_neighbors(wide, is_other & (wide.indices >= 0), k)
+            indices[rows], distances[rows] = lists
+            n_listed = to_numpy(lists.indices >= 0).sum(axis=1)
+            short.append(part[n_listed < np.minimum(k, n - size[part])])
+        lacking = np.concatenate(short)
+    return Neighbors(indices, distances)
 
 
 @smaller_blocks_when_full
@@ -189,22 +268,37 @@ def search(
 
     They are the nearest of `width` candidates; by default of a few more than k.
     """
-    xp, n_points = namespace(queries, points), points.shape[0]
+    xp, place, n_points = namespace(queries, points), device(points), points.shape[0]
     width = min(k + _SEARCHING.more if width is None else width, n_points)
-    queries = xp.astype(queries, points.dtype, copy=False)
-    find, bytes_per_row = _find_with_products(points, width, metric), 16 * n_points
-    if _faiss_pays(queries, points, width):
-        with contextlib.suppress(MissingExtra):
-            queries, points = np.ascontiguousarray(queries), np.ascontiguousarray(points)
-            find, bytes_per_row = _find_with_faiss(points, width, metric), 4096
+    queries, n = xp.astype(queries, points.dtype, copy=False), queries.shape[0]
+    faiss = _import_faiss_if_it_pays(queries, points, width)
+    if faiss is None:
+        find, bytes_per_row = _find_with_products(points, width, metric), 16 * n_points
+    else:
+        queries, points = np.ascontiguousarray(queries), np.ascontiguousarray(points)
+        find, bytes_per_row = _find_with_faiss(faiss, points, width, metric), 4096
+    indices = xp.empty((n, k), dtype=xp.int64, device=place)
+    distances = xp.empty((n, k), dtype=points.dtype, device=place)
+    # whether the k-th is tied with the last candidate: other points may then be as near
+    is_tied = xp.zeros(n, dtype=xp.bool, device=place)
+
+    def rank_block(rows: slice) -> None:
+        candidates, far, rounding = sort_lists(*find(queries[rows]))
+        indices[rows] = candidates[:, :k]
+        # 1 − q·p = ‖q − p‖²/2 of unit vectors
+        distances[rows] = far[:, :k] / 2 if metric == "cosine" else xp.sqrt(far[:, :k])
+        is_tied[rows] = far[:, -1] <= far[:, k - 1] + rounding[:, -1]
+
     bytes_per_row += 128 * width
-    neighbors, is_tied = rank_candidates(
-        find, queries, k, metric=metric, bytes_per_row=bytes_per_row
-    )
+    if is_torch_array(queries):
+        for rows in row_blocks(n, bytes_per_row, queries):
+            rank_block(rows)
+    else:
+        run_in_threads(rank_block, n, bytes_per_row)
     if width < n_points and bool(xp.any(is_tied)):  # many points are alike: rank all of them
         again = search(queries[is_tied], points, k, metric, n_points)
-        neighbors.indices[is_tied], neighbors.distances[is_tied] = again
-    return neighbors
+        indices[is_tied], distances[is_tied] = again
+    return Neighbors(indices, distances)
 
 
 def _find_with_products(points: Array, width: int, metric: str) -> Finder:
@@ -238,20 +332,46 @@ def _find_with_products(points: Array, width: int, metric: str) -> Finder:
     return find
 
 
-def _faiss_pays(queries: Array, points: Array, width: int) -> bool:
-    """Whether FAISS can search these arrays, and saves more time than its import takes.
+def _import_faiss_if_it_pays(queries: Array, points: Array, width: int) -> ModuleType | None:
+    """Return FAISS if it can search these arrays, and saves more time than its import takes.
 
     Beside torch and scikit-learn, its OpenMP library is safe on Linux only (see docs/scale.md).
     """
     if not isinstance(points, np.ndarray) or points.dtype != np.float32:
-        return False
+        return None
     is_large = len(queries) * len(points) >= _SEARCHING.faiss_scores and 8 * width < len(points)
-    return is_large and platform.system() == "Linux"
+    if not is_large or platform.system() != "Linux":
+        return None
+    try:
+        import faiss
+    except ImportError:
+        return None
+    find_libraries_again()  # FAISS loads its own BLAS
+    # FAISS 1.15 takes ten times as long for fewer than 1,600 queries of 81 dimensions, because it
+    # uses products for more queries only
+    faiss.cvar.distance_compute_blas_threshold = 0
+    return faiss
 
 
-def _find_with_faiss(points: np.ndarray, width: int, metric: str) -> Finder:
-    faiss = import_faiss()
+def _find_with_faiss(faiss: ModuleType, points: np.ndarray, width: int, metric: str) -> Finder:
+    """Return FAISS's search, whose candidates get full distances; points are contiguous."""
     kind = faiss.METRIC_INNER_PRODUCT if metric == "cosine" else faiss.METRIC_L2
-    return faiss_finder(
-        lambda queries: faiss.knn(queries, points, width, metric=kind)[1], points, metric
-    )
+    is_zero = np.all(points == 0, axis=1)
+
+    def find(queries: Array) -> tuple[Array, Array, Array]:
+        n_threads = faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)  # in this thread: several wait for each other in busy loops
+        try:
+            candidates = faiss.knn(queries, points, width, metric=kind)[1]
+            far = np.empty(candidates.shape, np.float32)
+            pointers = map(faiss.swig_ptr, (far, queries, points, candidates))
+            faiss.fvec_L2sqr_by_idx(*pointers, queries.shape[1], *candidates.shape)
+        finally:
+            faiss.omp_set_num_threads(n_threads)
+        if metric == "cosine":  # a zero vector has the cosine 0
+            far[is_zero[candidates] | np.all(queries == 0, axis=1)[:, None]] = 2
+            return candidates, far, np.zeros_like(far)  # equal points are equally far
+        # square roots may be equal if squares are not
+        return candidates, far, 2 * np.finfo(np.float32).eps * far
+
+    return find

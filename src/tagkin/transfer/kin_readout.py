@@ -11,7 +11,7 @@ import scipy.sparse
 from tagkin.arrays import Array
 from tagkin.arrays.labels import check_complete, check_rejections, label_names
 from tagkin.arrays.namespaces import Seed
-from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.neighbors import Neighbors
 from tagkin.records.forms import storable
 from tagkin.transfer.kin_votes import Components, KinVotes
 from tagkin.transfer.label_transfer import check_positive, check_share
@@ -50,8 +50,6 @@ class KinReadout(NeighborTransfer):
         Most landmarks of the read-out.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of tagkin.neighbors, optional
-        Index to search instead of the exact search.
     random_state : int, RandomState or None, default 0
         Seed for choosing the landmarks.
     forgotten : float, default 0.1
@@ -98,7 +96,6 @@ class KinReadout(NeighborTransfer):
         regularization: float = 0.25,
         n_landmarks: int = 2048,
         metric: str = "cosine",
-        index: NeighborIndex | None = None,
         random_state: Seed = 0,
         forgotten: float = 0.1,
     ):
@@ -107,7 +104,6 @@ class KinReadout(NeighborTransfer):
         self.regularization = regularization
         self.n_landmarks = n_landmarks
         self.metric = metric
-        self.index = index
         self.random_state = random_state
         self.forgotten = forgotten
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from copy import copy
 from dataclasses import replace
 from operator import attrgetter
 from typing import ClassVar, Self
@@ -16,8 +15,8 @@ from tagkin.arrays import Array
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import check_names, label_names
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
-from tagkin.neighbors.neighbor_index import check_n_neighbors
+from tagkin.neighbors import ExactNeighbors, Neighbors, neighbors_outside
+from tagkin.neighbors.lists import check_n_neighbors
 from tagkin.transfer.evidence import Evidence, LabelLists, label_lists
 from tagkin.transfer.label_transfer import LabelTransfer, count_rows
 from tagkin.transfer.neighbor_lists import check_neighbors, on_device_of, on_host_or_accelerator
@@ -35,7 +34,7 @@ class NeighborTransfer(LabelTransfer):
     ----------
     labels_ : CSR array of shape (N, D)
         Labels of the fitted images.
-    index_ : NeighborIndex, or None after `fit_neighbors`
+    index_ : ExactNeighbors, or None after `fit_neighbors`
         Their embeddings.
     """
 
@@ -44,7 +43,6 @@ class NeighborTransfer(LabelTransfer):
 
     n_neighbors: int
     metric: str
-    index: NeighborIndex | None
 
     model_: NeighborVotes
 
@@ -71,7 +69,7 @@ class NeighborTransfer(LabelTransfer):
         self.check_parameters()
         embeddings, labels = self._check_fit_input(X, y)
         names = label_names(y)
-        index = self._new_index().fit(embeddings)
+        index = ExactNeighbors(self.metric).fit(embeddings)
         model = self._learn(labels, self._neighbors_of_fitted(index, embeddings, groups))
         return self._keep(replace(model, index=index), names, X)
 
@@ -133,7 +131,7 @@ class NeighborTransfer(LabelTransfer):
         return self
 
     def _neighbors_of_fitted(
-        self, index: NeighborIndex, embeddings: Array, groups: Array | None
+        self, index: ExactNeighbors, embeddings: Array, groups: Array | None
     ) -> Neighbors | None:
         """Return the neighbours of each labelled image, for methods that learn from them."""
         if not self.learns_from_neighbors:
@@ -212,13 +210,6 @@ class NeighborTransfer(LabelTransfer):
         `neighbors` (N×k) are each image's neighbours if the method `learns_from_neighbors`, else
         None.
         """
-
-    def _new_index(self) -> NeighborIndex:
-        if self.index is None:
-            return ExactNeighbors(self.metric)
-        if not all(hasattr(self.index, name) for name in ("fit", "add", "kneighbors")):
-            raise InvalidInput(f"index must be an index of tagkin.neighbors; found {self.index!r}.")
-        return copy(self.index)
 
     def _searchable_model(self) -> NeighborVotes:
         self._check_fitted()

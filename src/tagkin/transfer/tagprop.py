@@ -12,7 +12,7 @@ from tagkin.arrays import Array, namespace
 from tagkin.arrays.blocks import is_out_of_memory
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.neighbors import Neighbors
 from tagkin.records.forms import storable
 from tagkin.transfer.likelihood import (
     Sigmoids,
@@ -54,8 +54,6 @@ class TagProp(NeighborTransfer):
         on few images can be reversed.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of tagkin.neighbors, optional
-        Index to search instead of the exact search.
 
     Attributes
     ----------
@@ -126,14 +124,12 @@ class TagProp(NeighborTransfer):
         sigmoids: bool = True,
         monotone: bool = True,
         metric: str = "cosine",
-        index: NeighborIndex | None = None,
     ):
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.sigmoids = sigmoids
         self.monotone = monotone
         self.metric = metric
-        self.index = index
 
     def check_parameters(self) -> None:
         """Raise `InvalidInput` for parameters that no fit could use."""

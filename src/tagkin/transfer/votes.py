@@ -23,7 +23,7 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.labels import widen
 from tagkin.arrays.namespaces import LabelMatrix
-from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.records.rules import Sparse, Whole
 from tagkin.transfer.evidence import Evidence, supporting_neighbors
 from tagkin.transfer.neighbor_lists import (
@@ -48,7 +48,7 @@ class NeighborVotes(ABC):
     takes_rejected: ClassVar[bool] = False
     takes_incomplete: ClassVar[bool] = False
 
-    index: NeighborIndex | None = None
+    index: ExactNeighbors | None = None
     """The images' embeddings; None if only lists of neighbours are known."""
     labels: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
     """The images' labels."""
@@ -187,7 +187,7 @@ class NeighborVotes(ABC):
         """Return the evidence for final scores from the evidence for scores of votes."""
         return evidence
 
-    def _filled_index(self) -> NeighborIndex:
+    def _filled_index(self) -> ExactNeighbors:
         assert self.index is not None, "The record has no embeddings to search."
         return self.index
 
@@ -268,9 +268,9 @@ class NearestVotes(NeighborVotes):
         return Neighbors(*(part[:, : self.n_neighbors] for part in neighbors))
 
     def _describe_neighbors(self) -> str:
-        metric = getattr(self.index, "metric", "")
         nearest = count(self.list_length, "nearest neighbour")
-        return f"Labels come from the {nearest} of an image{f' ({metric})' if metric else ''}."
+        metric = "" if self.index is None else f" ({self.index.metric})"
+        return f"Labels come from the {nearest} of an image{metric}."
 
 
 def _known(embeddings: Array | None, neighbors: Neighbors | None) -> Array:

@@ -9,8 +9,8 @@ import scipy.sparse
 from tagkin.arrays import Array
 from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
-from tagkin.neighbors.neighbor_index import check_n_neighbors
+from tagkin.neighbors import Neighbors
+from tagkin.neighbors.lists import check_n_neighbors
 from tagkin.records.forms import storable
 from tagkin.transfer.label_transfer import check_positive
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
@@ -31,9 +31,6 @@ class NeighborVoting(NeighborTransfer):
         K; all images if there are fewer.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of tagkin.neighbors, optional
-        Index to search instead of the exact search, such as ``FaissNeighbors("HNSW32")``. It has
-        its own metric.
     weighted : bool, default False
         Add up the entries of y, such as the weights of denoised tags, instead of counting labels.
 
@@ -62,12 +59,10 @@ class NeighborVoting(NeighborTransfer):
         n_neighbors: int = 100,
         metric: str = "cosine",
         *,
-        index: NeighborIndex | None = None,
         weighted: bool = False,
     ):
         self.n_neighbors = n_neighbors
         self.metric = metric
-        self.index = index
         self.weighted = weighted
 
     def _as_labels(self, y: Array | None, n_rows: int) -> scipy.sparse.csr_array:
@@ -93,8 +88,6 @@ class TagRelevance(NeighborVoting):
         K; all images if there are fewer.
     metric : "cosine" or "euclidean"
         Distance between images.
-    index : index of tagkin.neighbors, optional
-        Index to search instead of the exact search.
     weighted : bool, default False
         Add up the entries of y instead of counting labels.
 
@@ -185,9 +178,6 @@ class TwoPassKNN(NeighborTransfer):
         check_positive("decay", self.decay)
         if not isinstance(self.form, str) or self.form not in FORMS:
             raise InvalidInput(f"form must be one of {', '.join(FORMS)}; found {self.form!r}.")
-
-    def _new_index(self) -> NeighborIndex:
-        return ExactNeighbors(self.metric)
 
     def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> TwoPassVotes:
         return TwoPassVotes(

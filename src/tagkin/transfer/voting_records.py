@@ -12,7 +12,7 @@ from tagkin.arrays import Array, expit, namespace, row_blocks
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.exact import search
-from tagkin.neighbors.neighbor_index import keep_neighbors, sort_lists
+from tagkin.neighbors.lists import keep_neighbors, sort_lists
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Number, Whole
 from tagkin.transfer.likelihood import smooth
@@ -165,7 +165,6 @@ class TwoPassVotes(NeighborVotes):
     def _neighbors_of(self, embeddings: Array) -> Neighbors:
         """Return the union of the `n_per_label` nearest images of every label, nearest first."""
         index = self._filled_index()
-        assert isinstance(index, ExactNeighbors)
         return balanced_neighbors(index, embeddings, self.labels, self.n_per_label)
 
     def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:

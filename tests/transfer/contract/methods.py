@@ -1,7 +1,6 @@
 """The methods of label transfer that keep the contract, each fitted once to the same collection."""
 
 import functools
-import importlib.util
 
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -35,7 +34,7 @@ METHODS = NEIGHBOR_METHODS | {
     "ridge": RidgeTransfer(),
     "svm": LinearSVM(),
 }
-# methods that take an index
+# methods that search for the nearest images
 SEARCHED = ["voting", "relevance", "tagprop", "tagprop, by distance", "kin and read-out"]
 
 
@@ -49,10 +48,6 @@ each_neighbor_method = pytest.mark.parametrize(
     "method", list(NEIGHBOR_METHODS.values()), ids=list(NEIGHBOR_METHODS)
 )
 each_searched_method = pytest.mark.parametrize("method", methods(*SEARCHED), ids=SEARCHED)
-needs_faiss = pytest.mark.skipif(
-    importlib.util.find_spec("faiss") is None,
-    reason="FAISS is not installed",
-)
 
 
 @functools.cache

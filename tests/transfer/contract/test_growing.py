@@ -7,18 +7,16 @@ from sklearn.base import clone
 
 from tagkin import SemanticSpace, load, save
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, FaissNeighbors, nearest
+from tagkin.neighbors import nearest
 from tagkin.transfer import (
     KinReadout,
-    NeighborVoting,
     TagProp,
 )
-from tests.conftest import assert_same, make_collection, needs_torch
+from tests.conftest import assert_same, needs_torch
 from tests.transfer.contract.methods import (
     each_method,
     each_neighbor_method,
     each_searched_method,
-    needs_faiss,
 )
 
 # --- images that come later ---
@@ -94,66 +92,6 @@ def test_images_with_fewer_labels_are_refused(fitted, collection):
     assert fitted.index_.n_points_ == 150
 
 
-# --- another index ---
-
-
-@each_searched_method
-@needs_faiss
-def test_faiss_searches_as_the_exact_search_does(method, collection, tmp_path):
-    X, Y, X_new = collection
-    exact = clone(method).fit(X, Y)
-    model = clone(method).set_params(index=FaissNeighbors("Flat")).fit(X, Y)
-    np.testing.assert_array_equal(model.kneighbors(X_new).indices, exact.kneighbors(X_new).indices)
-    # in float32 two images change ranks, from which TagProp learns
-    tolerance = 0.03 if isinstance(method, TagProp) else 1e-3
-    np.testing.assert_allclose(
-        model.decision_function(X_new), exact.decision_function(X_new), atol=tolerance
-    )
-    for explanation, other in zip(
-        model.explain(X_new, [0]), exact.explain(X_new, [0]), strict=True
-    ):
-        assert set(explanation[0].indices.tolist()) == set(other[0].indices.tolist())
-    model.partial_fit(X_new, Y[:40])
-    exact.partial_fit(X_new, Y[:40])
-    np.testing.assert_allclose(
-        model.decision_function(X_new), exact.decision_function(X_new), atol=tolerance
-    )
-    again = load(save(model, tmp_path / "model"))
-    np.testing.assert_array_equal(again.decision_function(X_new), model.decision_function(X_new))
-    again.partial_fit(X[:20], Y[:20])
-    assert again.index_.n_points_ == 210
-
-
-@each_searched_method
-@needs_faiss
-def test_an_index_that_finds_few_neighbours_is_borne(method):
-    """Of 60 lists one is looked into, so that most neighbours are missing."""
-    X, Y, X_new = make_collection(400)
-    index = FaissNeighbors("IVF10,Flat", search="nprobe=1")
-    model = clone(method).set_params(index=index, n_neighbors=100).fit(X, Y)
-    neighbors = model.kneighbors(X_new)
-    assert (neighbors.indices < 0).any()
-    scores = model.decision_function(X_new)
-    assert np.isfinite(scores).all()
-    np.testing.assert_allclose(model.score_neighbors(*neighbors, X_new), scores, atol=1e-6)
-    for i, (e,) in enumerate(model.explain(X_new, [0])):
-        assert (e.indices >= 0).all()
-        assert not len(e.indices) or e.shares.sum() + e.readout == pytest.approx(scores[i, 0])
-    model.partial_fit(X_new, Y[:40])
-    assert np.isfinite(model.decision_function(X_new)).all()
-
-
-def test_the_index_that_was_passed_stays_as_it_was(collection):
-    index = ExactNeighbors("euclidean")
-    model = NeighborVoting(5, index=index).fit(collection.X, collection.Y)
-    assert not hasattr(index, "points_")
-    expected = NeighborVoting(5, metric="euclidean").fit(collection.X, collection.Y)
-    np.testing.assert_array_equal(
-        model.decision_function(collection.X_new), expected.decision_function(collection.X_new)
-    )
-    assert "(euclidean)" in model.describe()[1]
-
-
 # --- storage ---
 
 
@@ -192,16 +130,3 @@ def test_a_model_moves_to_torch(fitted, collection, tmp_path):
     np.testing.assert_allclose(scores.numpy(), fitted.decision_function(X_new), atol=1e-12)
     if hasattr(again, "explain"):
         again.explain(torch.from_numpy(X_new), [0])
-
-
-@needs_torch
-@needs_faiss
-def test_faiss_stays_on_the_host_and_takes_torch(collection, tmp_path):
-    import torch
-
-    X, Y, X_new = collection
-    model = NeighborVoting(7, index=FaissNeighbors()).fit(X, Y)
-    again = load(save(model, tmp_path / "model"), device="cpu")
-    assert isinstance(again.index_.points_, np.ndarray)
-    scores = again.decision_function(torch.from_numpy(X_new))
-    np.testing.assert_array_equal(scores.numpy(), model.decision_function(X_new))

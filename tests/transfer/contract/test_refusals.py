@@ -92,7 +92,6 @@ BAD_PARAMETERS = [
     (NeighborVoting(0), "n_neighbors must be a whole number from 1; found 0"),
     (TagProp().set_params(n_neighbors=2.5), "found 2.5"),
     (NeighborVoting(metric="manhattan"), "metric must be one of cosine, euclidean"),
-    (NeighborVoting().set_params(index="HNSW32"), "index must be an index of tagkin.neighbors"),
     (TagProp(weights="none"), "weights must be one of rank, distance"),
     (TwoPassKNN(0), "from 1; found 0"),
     (TwoPassKNN(decay=0), "decay must be a number above 0"),
