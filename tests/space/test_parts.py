@@ -22,11 +22,13 @@ def cosines(Z):
 def test_a_space_without_a_part_is_the_one_fitted_without_it(sparse, solving, as_array):
     X, Y, X_new = make_collection(n=90)
     labels = scipy.sparse.csr_array(Y) if sparse else as_array(Y)
-    parts = LeaveOutSpaces(SemanticSpace(selection=as_array(X[:40])), as_array(X), labels, PARTS)
+    parts = LeaveOutSpaces(
+        SemanticSpace(selection=as_array(X[:40]), **solving), as_array(X), labels, PARTS
+    )
     for i, gone in enumerate(PARTS):
         known = np.setdiff1d(np.arange(90), gone)
         expected = SemanticSpace(selection=X[:40], **solving).fit(X[known], Y[known])
-        space = parts.without(i, **solving)
+        space = parts.without(i)
         assert space.n_images_ == len(known)
         np.testing.assert_allclose(space.correlations_, expected.correlations_, atol=1e-9)
         np.testing.assert_allclose(
@@ -44,7 +46,7 @@ def test_embeddings_are_those_of_the_space_whether_columns_are_kept(monkeypatch,
     X, Y, _ = make_collection(n=90)
     X = X.astype(np.float32)
     parts = LeaveOutSpaces(SemanticSpace(kernel=kernel, n_landmarks=40), X, Y, PARTS)
-    for space in (parts.without(1, regularization=2.0), parts.whole()):
+    for space in (parts.without(1), parts.whole()):
         part, others, every = parts.embeddings(space, (PARTS[1], PARTS[0], slice(None)))
         expected = space.transform(X)
         assert_same(part, expected[PARTS[1]], 1e-4 * np.linalg.norm(expected, axis=1).mean())
@@ -57,11 +59,11 @@ def test_fewer_landmarks_are_the_first_of_them(as_array):
     """Against a fit with those, in float64."""
     X, Y, X_new = make_collection(n=90)
     parts = LeaveOutSpaces(
-        SemanticSpace(selection=as_array(X[:40])), as_array(X), as_array(Y), PARTS
+        SemanticSpace(2.0, selection=as_array(X[:40])), as_array(X), as_array(Y), PARTS
     )
     known = np.setdiff1d(np.arange(90), PARTS[1])
     expected = SemanticSpace(2.0, selection=X[:25]).fit(X[known], Y[known])
-    space = parts.without(1, n_landmarks=25, regularization=2.0)
+    space = parts.without(1, n_landmarks=25)
     actual = cosines(np.asarray(space.transform(as_array(X_new))))
     np.testing.assert_allclose(actual, cosines(expected.transform(X_new)), atol=1e-8)
     (embeddings,) = parts.embeddings(space, [slice(None)])
@@ -88,8 +90,8 @@ def test_labels_of_the_part_leave_no_trace():
 def test_where_sums_do_not_pay_it_is_a_fit(space):
     X, Y, X_new = make_collection(n=90)
     known = np.arange(50)
-    fitted = LeaveOutSpaces(space, X, Y, PARTS).without(2, regularization=2.0)
-    expected = space.set_params(regularization=2.0).fit(X[known], Y[known])
+    fitted = LeaveOutSpaces(space, X, Y, PARTS).without(2)
+    expected = space.fit(X[known], Y[known])
     np.testing.assert_array_equal(fitted.transform(X_new), expected.transform(X_new))
 
 
@@ -99,8 +101,7 @@ def test_an_exact_draft_has_the_cosines_of_a_fit(n_labels):
     X, _, X_new = make_collection(n=90)
     Y = (np.random.default_rng(0).random((90, n_labels)) < 0.2).astype(float)
     known = np.arange(50)
-    parts = LeaveOutSpaces(SemanticSpace(), X, Y, PARTS)
-    draft = parts.without(2, n_landmarks=45, regularization=2.0)
+    draft = LeaveOutSpaces(SemanticSpace(2.0), X, Y, PARTS).without(2, n_landmarks=45)
     assert draft.solution().correlations is None
     Z, Z_draft = (
         np.asarray(space.transform(X_new))

@@ -52,7 +52,7 @@ class FoldModels:
             parts = [fold.held_out for fold in part.folds]
             others = np.setdiff1d(np.arange(len(problem.X)), np.concatenate(parts))
             parts += [others] if len(others) else []
-            self.sums = LeaveOutSpaces(recipe.space, problem.X, problem.Y, parts).compute_sums()
+            self.sums = LeaveOutSpaces(recipe.space, problem.X, problem.Y, parts)
             self.n_landmarks = max(1, int(_FOLD_LANDMARKS * recipe.space.n_landmarks))
 
     def fit(self) -> tuple[SemanticSpace | None, NeighborTransfer]:

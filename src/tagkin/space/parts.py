@@ -7,7 +7,6 @@ without a part is solved from the sums of the other parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
 import numpy as np
 from sklearn.base import clone
@@ -66,37 +65,28 @@ class LeaveOutSpaces:
         self._sums: list[Moments] = []
         if plain and uses_landmarks(space, X.shape[0]):
             self._base = clone(space)
-            self._gram = self._base.prepare_landmarks(X, y)  # once for all parts and all κ
+            self._gram = self._base.prepare_landmarks(X, y)
             self._columns = self._compute_columns(self._base)
+            self._sums = [self._sums_of(part) for part in parts]
 
-    def compute_sums(self) -> Self:
-        """Sum over each part now; this is most of the work. By default the first space does it."""
-        if self._base is not None and not self._sums:
-            self._sums = [self._sums_of(part) for part in self._parts]
-        return self
-
-    def without(
-        self, part: int, n_landmarks: int | None = None, **solving: object
-    ) -> SemanticSpace:
-        """Return the space of all images except a part, with other values for `Solving`.
+    def without(self, part: int, n_landmarks: int | None = None) -> SemanticSpace:
+        """Return the space of all images except a part.
 
         With `n_landmarks`, use only the first landmarks, because the time grows with the cube of
         their number, and solve for a draft (see `SemanticSpace.solution`).
         """
-        if self._base is None:
-            known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
-            known.sort()
-            space: SemanticSpace = clone(self._space).set_params(**solving)
-            if n_landmarks is None:
-                return space.fit(self._X[known], self._y[known])
-            return fit_draft(space, self._X[known], self._y[known])
-        return self._solve_from(part, solving, n_landmarks)
+        if self._base is not None:
+            return self._solve_from(part, n_landmarks)
+        known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
+        known.sort()
+        X, y, space = self._X[known], self._y[known], clone(self._space)
+        return space.fit(X, y) if n_landmarks is None else fit_draft(space, X, y)
 
     def whole(self) -> SemanticSpace:
         """Return the space of all images, solved from the same sums."""
         if self._base is None:
             return clone(self._space).fit(self._X, self._y)
-        return self._solve_from(None, {})
+        return self._solve_from(None)
 
     def embeddings(self, space: SemanticSpace, wanted: Sequence[np.ndarray | slice]) -> list[Array]:
         """Return embeddings (n×m) of each wanted set of images, in one of these spaces.
@@ -136,14 +126,11 @@ class LeaveOutSpaces:
             return Moments.of(self._X[part], text, self._base.landmarks_, shift)
         return Moments.of_columns(self._columns[part], text, shift)
 
-    def _solve_from(
-        self, left_out: int | None, solving: dict[str, object], n_landmarks: int | None = None
-    ) -> SemanticSpace:
+    def _solve_from(self, left_out: int | None, n_landmarks: int | None = None) -> SemanticSpace:
         assert self._base is not None
-        self.compute_sums()
         landmarks, gram = self._base.landmarks_.first(n_landmarks), self._gram
         r = landmarks.points.shape[0]
-        space: SemanticSpace = clone(self._space).set_params(**solving)
+        space: SemanticSpace = clone(self._space)
         n_text = self._sums[0].text_sum.shape[0]
         shift = self._base.moments_.shift[:r]
         start_from_landmarks(space, landmarks, self._base.text_view_, shift, n_text)
