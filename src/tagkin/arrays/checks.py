@@ -24,7 +24,6 @@ from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
     import torch
-    from sklearn.pipeline import Pipeline
 
 __all__ = [
     "as_array",
@@ -35,7 +34,6 @@ __all__ = [
     "check_integer",
     "check_label_matrix",
     "check_same_features",
-    "is_pipeline",
     "not_fitted",
 ]
 
@@ -308,9 +306,3 @@ def check_groups(groups: ArrayLike | Array, n_rows: int) -> np.ndarray:
             "a name that no other image has."
         )
     return np.unique(named, return_inverse=True)[1].astype(np.int64, copy=False)
-
-
-def is_pipeline(value: object) -> TypeGuard[Pipeline]:
-    """Whether a value is a scikit-learn pipeline."""
-    kinds = {(kind.__module__, kind.__name__) for kind in type(value).__mro__}
-    return ("sklearn.pipeline", "Pipeline") in kinds

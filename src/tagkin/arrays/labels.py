@@ -32,7 +32,6 @@ __all__ = [
     "count_below",
     "count_known",
     "label_names",
-    "label_positions",
     "read_scores",
     "widen",
 ]
@@ -184,20 +183,6 @@ def check_rejections(
     return matrix
 
 
-def label_positions(Y: LabelMatrix, name: str = "Y") -> csr_array:
-    """Return which image has which label, as a new boolean CSR matrix (n×D).
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (n, D)
-        1 if an image has a label, else 0. Counts above 1 are read as 1, and entries between
-        0 and 1 are rejected.
-    name : str
-        Name of Y in error messages.
-    """
-    return as_labels(Y, name=name).astype(bool)
-
-
 def check_scores(S: object, name: str = "S") -> Array:
     """Return S as a NumPy array or torch tensor of shape (n, D) with n, D ≥ 1; nothing is read."""
     if is_sparse(S):
@@ -224,9 +209,9 @@ def check_scores(S: object, name: str = "S") -> Array:
 def check_pair(
     Y: LabelMatrix, S: Array, names: tuple[str, str] = ("Y", "S")
 ) -> tuple[csr_array, Array]:
-    """Return label positions and scores with a row per image and a column per label."""
+    """Return labels as a boolean CSR matrix (n×D), and scores, of the same images and labels."""
     scores = check_scores(S, names[1])
-    labels = label_positions(Y, names[0])
+    labels = as_labels(Y, name=names[0]).astype(bool)
     if labels.shape != tuple(scores.shape):
         raise InvalidInput(
             f"{names[0]} and {names[1]} must have one row per image and one column per label; "

@@ -1,4 +1,4 @@
-"""The Gaussian kernel."""
+"""The linear and the Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,26 @@ from tagkin.kernels.kernel import (
 from tagkin.records.forms import storable
 from tagkin.records.rules import Number
 
-__all__ = ["RBF"]
+__all__ = ["RBF", "Linear"]
+
+
+@storable
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """The linear kernel K(x, y) = xᵀy."""
+
+    name: ClassVar[str] = "linear"
+
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        X, Y = as_pair(X, Y)
+        return self_products(X) if X is Y else matmul(X, Y.T)
+
+    def max_rank(self, n_features: int) -> float:
+        return n_features
+
+    def diagonal(self, X: Array) -> Array:
+        X = as_block(X, double=True)
+        return namespace(X).vecdot(X, X)
 
 
 @storable
