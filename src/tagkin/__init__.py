@@ -9,6 +9,8 @@ from tagkin.version import __version__ as __version__
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator as Annotator
     from tagkin.annotator import FeatureAnnotator as FeatureAnnotator
+    from tagkin.annotator import audit_labels as audit_labels
+    from tagkin.annotator import suggestion_columns as suggestion_columns
     from tagkin.arrays import memory_budget as memory_budget
     from tagkin.calibration import LabelCalibrator as LabelCalibrator
     from tagkin.denoising import TagDenoiser as TagDenoiser
@@ -45,10 +47,12 @@ _HOMES = {
     "TagRelevance": "tagkin.transfer",
     "TwoPassKNN": "tagkin.transfer",
     "Vocabulary": "tagkin.labels",
+    "audit_labels": "tagkin.annotator",
     "evaluate": "tagkin.evaluation",
     "load": "tagkin.storage",
     "memory_budget": "tagkin.arrays",
     "save": "tagkin.storage",
+    "suggestion_columns": "tagkin.annotator",
 }
 
 _MODULES = {module.name for module in iter_modules(__path__)} - {"__main__"}

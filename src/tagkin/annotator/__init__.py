@@ -45,10 +45,12 @@ from tagkin.annotator.suggestions import (
     SimilarImage,
     Support,
     TagSuggestion,
+    suggestion_columns,
 )
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tagkin.annotator.audit import audit_labels as audit_labels
     from tagkin.annotator.feature_annotator import FeatureAnnotator as FeatureAnnotator
     from tagkin.annotator.quality import OperatingPoint as OperatingPoint
     from tagkin.annotator.quality import Quality as Quality
@@ -67,6 +69,8 @@ __all__ = [
     "SimilarImage",
     "Support",
     "TagSuggestion",
+    "audit_labels",
+    "suggestion_columns",
 ]
 
 # Imported at first use, because suggesting needs neither estimators nor measurements.
@@ -75,5 +79,6 @@ _HOMES = {
     "Model": "model",
     "OperatingPoint": "quality",
     "Quality": "quality",
+    "audit_labels": "audit",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -11,13 +11,17 @@ import scipy.sparse
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggesting import top_support
 from tagkin.annotator.suggestions import LabelFinding, Support
-from tagkin.arrays import check_integer, row_blocks, to_numpy
+from tagkin.arrays import Array, check_groups, check_integer, row_blocks, to_numpy
+from tagkin.arrays.labels import check_pair, label_names, read_scores
 from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.transfer.votes import NeighborVotes
 
-__all__ = ["error_probabilities", "find_errors"]
+__all__ = ["audit_labels", "error_probabilities", "find_errors"]
+
+# Probabilities of float32 cannot be nearer to 1.
+_LEAST = float(np.finfo(np.float32).eps)
 
 
 def error_probabilities(
@@ -62,6 +66,75 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
     missing = np.where(doubts.present, -1, doubts.labels)
     support = _find_support(model.method, doubts.images.astype(np.int64), missing, n_kin)
     return doubts.list_findings(model.labels.classes(), support)
+
+
+def audit_labels(
+    Y: Array,
+    P: Array,
+    *,
+    groups: Array | None = None,
+    n: int | None = None,
+    kind: str | None = None,
+) -> list[LabelFinding]:
+    """Find labels that seem wrong or missing, given probabilities of any model.
+
+    The rates of wrong and of missing labels are learned from the probabilities, which need not be
+    calibrated; see `tagkin.calibration.estimate_label_errors`. `FeatureAnnotator.audit` does the
+    same with its own held-out probabilities.
+
+    Parameters
+    ----------
+    Y : labels of shape (N, D), dense, sparse or a DataFrame
+        1 if an image has a label, else 0.
+    P : array of shape (N, D)
+        Probabilities of the labels by models that have not seen the image, as from
+        ``cross_val_predict``. With probabilities of training images, nothing seems wrong.
+        Probabilities of many images should differ: scores that are rounded or cut off at 0 and 1
+        hide errors.
+    groups : array of shape (N,), optional
+        Images of one group, such as a burst, do not judge each other. Default: all are separate.
+    n : int, optional
+        Most findings, most confident first. Default: all with a confidence of .5 and more.
+    kind : "wrong" or "missing", optional
+        Default: both. Per image, only the 10 most likely absent labels can be missing.
+
+    Returns
+    -------
+    findings : list of LabelFinding
+        Without supporting images, because a matrix of probabilities has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import audit_labels
+    >>> rng = np.random.default_rng(0)
+    >>> logits = rng.normal(-2, 4, (2000, 5))
+    >>> P = 1 / (1 + np.exp(-logits))
+    >>> Y = rng.random(P.shape) < P
+    >>> sure = np.argwhere(Y & (P > 0.999))[:40]
+    >>> Y[tuple(sure.T)] = False  # forget 40 labels
+    >>> findings = audit_labels(Y, P, n=10, kind="missing")
+    >>> forgotten = {tuple(pair) for pair in sure.tolist()}
+    >>> sum((finding.image, finding.label) in forgotten for finding in findings)
+    10
+    """
+    from tagkin.annotator.learning import judge_labels
+
+    _check_request(n, kind)
+    labels, probabilities = check_pair(Y, P, ("Y", "P"))
+    logits = np.empty(labels.shape, np.float32)
+    for rows in row_blocks(len(logits), 16 * labels.shape[1]):
+        p = read_scores(probabilities, rows, finite=True, name="P").astype(np.float64)
+        if p.min() < 0 or p.max() > 1:
+            raise InvalidInput("P must hold probabilities from 0 to 1. Pass predict_proba(X).")
+        p = np.clip(p, _LEAST, 1 - _LEAST)
+        logits[rows] = np.log(p) - np.log1p(-p)
+    codes = None if groups is None else check_groups(groups, len(logits))
+    errors, judged = judge_labels(logits, labels.astype(np.float64), codes)
+    doubts = _Doubts.of(judged, labels, errors).most_likely(n, kind)
+    names = label_names(Y)
+    classes = np.arange(labels.shape[1]) if names is None else names
+    return doubts.list_findings(classes, [()] * len(doubts.images))
 
 
 def _check_request(n: int | None, kind: str | None) -> None:

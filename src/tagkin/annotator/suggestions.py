@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tagkin.errors import InvalidInput
+
 __all__ = [
     "Finding",
     "Kin",
@@ -29,6 +31,7 @@ __all__ = [
     "TagSuggestion",
     "join_root",
     "split_root",
+    "suggestion_columns",
 ]
 
 
@@ -231,3 +234,58 @@ class LearnedPhotographs:
     def kin(self, support: Iterable[Support]) -> tuple[Kin, ...]:
         """Return the photographs that support a tag."""
         return tuple(Kin(self.paths[s.image], s.share, tuple(self.tags[s.image])) for s in support)
+
+
+def suggestion_columns(
+    suggested: Sequence[PhotoSuggestions] | Sequence[Sequence[LabelSuggestion]],
+) -> dict[str, np.ndarray]:
+    """Return suggestions as arrays with an entry for each; ``pandas.DataFrame`` accepts the result.
+
+    Parameters
+    ----------
+    suggested : list
+        Result of `Annotator.suggest` or `FeatureAnnotator.suggest`, for n images.
+
+    Returns
+    -------
+    columns : dict of str to array of shape (m,)
+        ``file``, the path of the photograph, or ``image``, the row of the features; ``tag``;
+        ``confidence``; and the shares ``kin_share`` (of all kin), ``readout_share`` and
+        ``name_share``, which add up to 1. The order is that of `suggested`.
+
+    Examples
+    --------
+    >>> from tagkin.annotator import LabelSuggestion, suggestion_columns
+    >>> sea = LabelSuggestion("sea", 0.9, 0, (), 0.0, 0.0)
+    >>> boat = LabelSuggestion("boat", 0.6, 1, (), 0.25, 0.0)
+    >>> columns = suggestion_columns([[sea, boat], [], [sea]])
+    >>> columns["image"].tolist(), columns["tag"].tolist()
+    ([0, 0, 2], ['sea', 'boat', 'sea'])
+    >>> columns["kin_share"].tolist()
+    [1.0, 0.75, 1.0]
+    """
+    first, dtype = "image", "int64"
+    entries: list[tuple[str | int, str | int, TagSuggestion | LabelSuggestion]] = []
+    rows: Sequence[PhotoSuggestions | Sequence[LabelSuggestion]] = suggested
+    for image, row in enumerate(rows):
+        if isinstance(row, PhotoSuggestions):
+            first, dtype = "file", "object"
+            entries += [(row.file, s.tag, s) for s in row.suggestions]
+        else:
+            entries += [(image, s.name, s) for s in row]
+    images, tags, suggestions = zip(*entries, strict=True) if entries else ((), (), ())
+    if not all(isinstance(s, TagSuggestion | LabelSuggestion) for s in suggestions):
+        raise InvalidInput(
+            "Pass the result of Annotator.suggest or FeatureAnnotator.suggest; found suggestions "
+            f"of type {type(suggestions[0]).__name__}."
+        )
+    names = np.array([s.name_share for s in suggestions], dtype=np.float64)
+    readouts = np.array([s.readout_share for s in suggestions], dtype=np.float64)
+    return {
+        first: np.array(images, dtype=dtype),
+        "tag": np.array(tags, dtype=object),
+        "confidence": np.array([s.confidence for s in suggestions], dtype=np.float64),
+        "kin_share": 1 - readouts - names,
+        "readout_share": readouts,
+        "name_share": names,
+    }

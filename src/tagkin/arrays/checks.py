@@ -34,6 +34,7 @@ __all__ = [
     "check_integer",
     "check_label_matrix",
     "check_same_features",
+    "check_weights",
     "not_fitted",
 ]
 
@@ -306,3 +307,24 @@ def check_groups(groups: ArrayLike | Array, n_rows: int) -> np.ndarray:
             "a name that no other image has."
         )
     return np.unique(named, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def check_weights(weights: ArrayLike | Array | None, n_rows: int) -> np.ndarray | None:
+    """Return the weight of each image as a NumPy float64 array (n_rows,), or None without any."""
+    if weights is None:
+        return None
+    values = np.asarray(to_numpy(weights))
+    if values.shape != (n_rows,) or values.dtype.kind not in "fiub":
+        raise InvalidInput(
+            f"sample_weight must hold one number for each of the {n_rows} images; found "
+            f"{values.dtype} of shape {values.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise InvalidInput(
+            f"sample_weight must be finite and not negative; found {values[bad[0]]} in row "
+            f"{bad[0]}."
+        )
+    if not values.any():
+        raise InvalidInput("sample_weight is zero for every image.")
+    return values.astype(np.float64)

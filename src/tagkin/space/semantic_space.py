@@ -18,7 +18,7 @@ from tagkin.arrays import (
     check_label_matrix,
     check_same_features,
 )
-from tagkin.arrays.checks import not_fitted
+from tagkin.arrays.checks import check_weights, not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
 from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
 from tagkin.errors import InvalidInput
@@ -159,28 +159,42 @@ class SemanticSpace(
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, sample_weight: Array | None = None) -> Self:
         """Learn the space from images and labels. If it fails, the space stays unchanged.
 
         Parameters
         ----------
         X : array of shape (N, d)
         y : labels of shape (N, D), dense or sparse
+        sample_weight : array of shape (N,), optional
+            Weights ω ≥ 0 of the images. All sums are weighted, Σ ωᵢ (kᵢ − k̄)(tᵢ − t̄)ᵀ and the like,
+            with weighted means, so an image of weight 2 is the same as two. κ does not scale with
+            the weights; scale them to a mean of 1 to keep its meaning. Landmarks and the text view
+            do not depend on weights.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Array, y: LabelMatrix | None, *, draft: bool = False) -> Self:
+    def _fit(
+        self,
+        X: Array,
+        y: LabelMatrix | None,
+        sample_weight: Array | None = None,
+        *,
+        draft: bool = False,
+    ) -> Self:
         """Learn the space; a `draft` of an exact fit is not rotated (see `solution`)."""
         features, labels = self._check_input(X, y, first=True)
+        weights = check_weights(sample_weight, features.shape[0])
         view, text, landmarks = self._begin(features, labels)
         n, d = features.shape
         # a kernel of low rank has few independent landmarks, which are exact as well
-        if not uses_landmarks(self, n) and landmarks.kernel.max_rank(d) >= n:
+        exact = not uses_landmarks(self, n) and landmarks.kernel.max_rank(d) >= n
+        if exact and weights is None:
             solution, kept_text = solve_exactly(landmarks, text, self._solving(), draft=draft)
             self._keep(X, y, view, landmarks, None)
             self._exact_text = kept_text
         else:
-            landmarks, gram, moments = first_sums(features, text, landmarks)
+            landmarks, gram, moments = first_sums(features, text, landmarks, weights)
             solution = solve(landmarks, moments, self._solving(), gram)
             self._keep(X, y, view, landmarks, moments)
         self._solution = solution
@@ -218,11 +232,13 @@ class SemanticSpace(
         self._keep(X, y, view, landmarks, moments)
         return gram
 
-    def partial_fit(self, X: Array, y: Array | None = None) -> Self:
+    def partial_fit(
+        self, X: Array, y: Array | None = None, sample_weight: Array | None = None
+    ) -> Self:
         """Add images. The first call chooses the landmarks among its images.
 
-        The result equals one `fit` of all images with the same landmarks. The space is solved at
-        its next use, so many small calls cost little. If a call fails, it adds no image.
+        The result equals one `fit` of all images with the same landmarks and weights. The space is
+        solved at its next use, so many small calls cost little. If a call fails, it adds no image.
 
         Parameters
         ----------
@@ -230,19 +246,22 @@ class SemanticSpace(
             Features of N images.
         y : array or sparse matrix of shape (N, D)
             Labels: 0 if absent.
+        sample_weight : array of shape (N,), optional
+            The weight of each image. Default: 1.
         """
         first = not self.__sklearn_is_fitted__()
         features, labels = self._check_input(X, y, first=first)
+        weights = check_weights(sample_weight, features.shape[0])
         if first:
             view, text, landmarks = self._begin(features, labels)
-            landmarks, _, moments = first_sums(features, text, landmarks)
+            landmarks, _, moments = first_sums(features, text, landmarks, weights)
             self._keep(X, y, view, landmarks, moments)
         else:
-            add_sums(self, self._sum_images(features, labels))
+            add_sums(self, self._sum_images(features, labels, weights))
         return self
 
-    def forget(self, X: Array, y: Array) -> Self:
-        """Remove images; pass the labels that they were learned with.
+    def forget(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+        """Remove images; pass the labels and weights that they were learned with.
 
         The space has sums, not images. So it notices images that cannot be in the sums, but not
         every image that it never learned.
@@ -253,13 +272,15 @@ class SemanticSpace(
             Features of N images.
         y : array or sparse matrix of shape (N, D)
             Labels: 0 if absent.
+        sample_weight : array of shape (N,), optional
+            The weights that the images were learned with.
         """
         self._check_fitted()
         X, labels = self._check_input(X, y, first=False)
         if X.shape[0] > self.n_images_ - 2:
             few = f"Cannot forget {X.shape[0]} of {self.n_images_} images: at least 2 must stay."
             raise InvalidInput(f"{few} Fit a new space instead.")
-        gone = self._sum_images(X, labels)
+        gone = self._sum_images(X, labels, check_weights(sample_weight, X.shape[0]))
         if not self.moments_.holds(gone):
             raise InvalidInput(
                 "Cannot forget images that were not learned: their features or labels weigh more "
@@ -329,10 +350,10 @@ class SemanticSpace(
         self._moments = moments
         self._exact_text, self._solution = None, None
 
-    def _sum_images(self, X: Array, Y: Array) -> Moments:
+    def _sum_images(self, X: Array, Y: Array, weights: np.ndarray | None) -> Moments:
         """Return sums over images to add or to forget."""
         text = text_features(self.text_view_, Y)
-        return Moments.of(X, text, self.landmarks_, self.moments_.shift)
+        return Moments.of(X, text, self.landmarks_, self.moments_.shift, weights)
 
     @property
     def moments_(self) -> Moments:

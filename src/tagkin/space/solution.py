@@ -118,10 +118,10 @@ def solve(
     gram = landmarks.gram() if gram is None else gram
     xp = namespace(gram)
     kernel_gram = moments.centred_kernel_gram()
-    variance = max(0.0, float(xp.max(xp.linalg.diagonal(kernel_gram)))) / moments.count
+    variance = max(0.0, float(xp.max(xp.linalg.diagonal(kernel_gram)))) / moments.weight
     largest = float(xp.max(xp.linalg.diagonal(gram)))
     _check_varied(math.sqrt(variance), landmarks, largest)
-    means = moments.kernel_mean, moments.text_sum / moments.count
+    means = moments.kernel_mean, moments.text_sum / moments.weight
     rotated = solving.rotates(ROTATED + 1 if draft else moments.text_sum.shape[0])
     regularization = solving.regularization
     single = draft and not rotated and landmarks.points.dtype == xp.float32
@@ -133,7 +133,7 @@ def solve(
         return xp.sqrt(xp.sum(coefficients * matmul(kernel_gram, coefficients), axis=0))
 
     solution = _scale(regression, means, solving, norms)
-    return _scale_to_unit_variance(solution, moments.count)
+    return _scale_to_unit_variance(solution, moments.weight)
 
 
 def canonical_correlations(landmarks: Landmarks, moments: Moments, regularization: float) -> Array:
@@ -146,8 +146,8 @@ def canonical_correlations(landmarks: Landmarks, moments: Moments, regularizatio
     return correlations
 
 
-def _scale_to_unit_variance(solution: Projection, n_images: int) -> Projection:
-    """Multiply embeddings by √N.
+def _scale_to_unit_variance(solution: Projection, n_images: float) -> Projection:
+    """Multiply embeddings by √N, or by √Σω if images have weights.
 
     The equations make the projection of N images on a direction a vector of unit norm, but for κ.
     Its variance is then 1/N, too small for methods that expect features of about unit variance.
