@@ -157,6 +157,27 @@ def test_a_name_is_free_again_after_an_undo(filled: Catalogue) -> None:
     check_invariants(filled)
 
 
+def test_a_spelling_whose_edit_was_undone_means_the_tag(filled: Catalogue) -> None:
+    filled.tags.change("rename", ["beach"], "Beach")
+    filled.undo()
+    assert filled.tags.find(["Beach"]) == filled.tags.find(["beach"])
+    filled.decisions.decide(REJECTED, Filters(photographs=["2024/c.jpg"], tags=["Beach"]))
+    assert decisions(filled)["2024/c.jpg", "beach"] == REJECTED
+    assert filled.tags.change("forget", ["Beach"]).tags == ["beach"]
+
+
+def test_an_undone_name_of_a_forgotten_tag_is_not_forgotten(filled: Catalogue) -> None:
+    filled.tags.change("forget", ["beach"])
+    before = known(filled)
+    run = filled.tags.change("rename", ["beach"], "strand").run
+    after = known(filled)
+    undo = filled.undo(run).run
+    assert known(filled) == before
+    filled.undo(undo)
+    assert known(filled) == after
+    check_invariants(filled)
+
+
 def test_undo_suggests_only_what_is_still_open(filled: Catalogue) -> None:
     run = filled.tags.change("forget", ["sea"]).run
     filled.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg"], tags=["sea"]))

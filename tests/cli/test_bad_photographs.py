@@ -27,7 +27,7 @@ REASONS = {
     "empty.jpg": "empty file",
     "pipe.jpg": "not a regular file",
     "text.jpg": "not an image tagkin reads (found text)",
-    "truncated.jpg": "truncated: the JPEG file ends",
+    "truncated.jpg": "truncated or damaged JPEG file",
     "vanished.jpg": "there is no such file",
 }
 OF_CATALOGUE = (
@@ -100,8 +100,7 @@ def steps(good: str) -> Iterator[Step]:
     yield Step("tags restore circle")
     yield Step("tags duplicates")
     yield Step("cache")
-    yield Step("cache --max-size 1GB")
-    yield Step("cache --max-size 0")
+    yield Step("cache --clear")
     yield Step("scan --json", ("closed.jpg", "pipe.jpg"))
 
 

@@ -139,8 +139,11 @@ def _restore(database: Database, changes: Sequence[_Change]) -> None:
     database.execute("PRAGMA defer_foreign_keys = ON")  # until the end of the transaction
     by_table = {table: [c for c in changes if c.table == table] for table in _TABLES}
     for change in by_table["tags"]:
-        if change.before is not None:  # a tag that the edit created stays, without photographs
+        if change.before is not None:
             _restore_tag(database, change.key[0], change.before)
+        elif _current(database, change) == change.after:
+            # a tag that the edit created stays, without photographs and not forgotten
+            _restore_tag(database, change.key[0], ("", "", None, 0, None))
     _restore_rows(database, "found", by_table["found"])
     for change in by_table["found"]:
         if _current(database, change) != change.before:  # its file changed since

@@ -13,6 +13,7 @@ from tagkin.labels import normalize_tag
 
 __all__ = [
     "IN_FILES",
+    "IS_USED",
     "SPELLED_IN_FILES",
     "Places",
     "check_tag",
@@ -34,6 +35,8 @@ SPELLED_IN_FILES = (
     "ON o.id = f.tag WHERE p.content = {} AND o.key = {})"
 )
 """SQL: files of a content have a tag in some spelling, by its key."""
+IS_USED = "(forgotten OR n_found OR n_accepted OR n_rejected OR n_suggested)"
+"""SQL: a tag is on photographs, decided on, suggested or forgotten."""
 _NOT_IN_XML = "\ufffe\uffff"
 
 
@@ -75,7 +78,8 @@ def resolve_spelling(database: Database, name: str) -> str:
     tag = check_tag(name)
     known: str | None = database.value(
         "SELECT name FROM tags WHERE name = ?1 OR key = ?2 "
-        "ORDER BY name <> ?1, n_found + n_accepted DESC, id LIMIT 1",
+        f"ORDER BY same_as IS NULL AND NOT {IS_USED}, name <> ?1, n_found + n_accepted DESC, id "
+        "LIMIT 1",
         (tag, normalize_tag(tag)),
     )
     return tag if known is None else known

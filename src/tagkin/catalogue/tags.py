@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from tagkin.catalogue.database import LISTED, Part, Row, as_list
 from tagkin.catalogue.tag_edits import record_edit
 from tagkin.catalogue.tag_records import (
+    IS_USED,
     check_tag,
     forget_tag,
     merge_tag,
@@ -36,7 +37,7 @@ __all__ = [
 _COUNTS = (
     "id, name, n_found, n_accepted, n_rejected, n_suggested, expected, quality, forgotten FROM tags"
 )
-_IN_USE = "same_as IS NULL AND (forgotten OR n_found OR n_accepted OR n_rejected OR n_suggested)"
+_IN_USE = f"same_as IS NULL AND {IS_USED}"
 
 # Among 378 common tags, six pairs have a cosine of .76 or more: flower and blossom, turtle and
 # tortoise, couch and sofa, ocean and sea, crocodile and alligator, car and vehicle.
@@ -174,13 +175,16 @@ class Tags(Part):
             raise InvalidInput(
                 f"The tag {name!r} has a character that no file can hold. Leave it out."
             )
-        exact = self.numbers_of([name])
-        if exact:
-            return list(exact.values())
-        query = "SELECT DISTINCT coalesce(same_as, id) FROM tags WHERE key = ?"
-        numbers = self._db.column(query, (normalize_tag(name),))
-        if numbers:
-            return numbers
+        query = (
+            "SELECT id FROM tags WHERE {} "
+            "AND id IN (SELECT coalesce(same_as, id) FROM tags WHERE {} = ?)"
+        )
+        spellings = ("name", name), ("key", normalize_tag(name))
+        for used in (_IN_USE, "1"):  # an undone edit leaves a tag that nothing uses
+            for column, value in spellings:
+                numbers = self._db.column(query.format(used, column), (value,))
+                if numbers:
+                    return numbers
         names = self._db.column("SELECT name FROM tags WHERE same_as IS NULL")
         near = difflib.get_close_matches(name, names, n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "`tagkin tags list` lists all."
