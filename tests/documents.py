@@ -9,6 +9,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "experiments" / "datasets" / "README.md",
     *sorted(DOCS.rglob("*.md")),
 ]

@@ -154,6 +154,17 @@ def test_the_paper_map_names_functions_and_tests_that_exist():
     obey("the paper map names what exists", missing, "edit docs/paper-map.md")
 
 
+def test_tests_in_the_documents_exist():
+    """`tests/module.py::test`, as SECURITY.md names them."""
+    missing = []
+    for page in PAGES:
+        for file, test in re.findall(r"(tests/[\w/]+\.py)::(\w+)", prose(page)):
+            source = ROOT / file
+            if not source.is_file() or f"def {test}(" not in source.read_text("utf-8"):
+                missing.append(f"{name_of(page)}: {file}::{test}")
+    obey("tests in the documents exist", missing, "write the name of today on that page")
+
+
 def test_the_paper_map_has_every_equation():
     text = (DOCS / "paper-map.md").read_text()
     listed = set()

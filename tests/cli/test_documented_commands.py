@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from tagkin.cli import app
+from tagkin.cli import app, registry
 from tagkin.server import Server
 
-from ..documents import PAGES, ROOT, blocks, inline_commands, name_of, shell_lines
+from ..documents import PAGES, ROOT, blocks, inline_commands, name_of, prose, shell_lines
+from ..rules import obey
 from .conftest import World
 from .desk import (
     CONNECTING,
@@ -27,7 +28,7 @@ from .desk import (
     plain_words,
     put_what_it_needs,
 )
-from .reference import commands
+from .reference import OVERVIEW, commands
 from .synthetic import write_sidecar
 from .terminals import speak
 from .test_dry_runs import everything
@@ -155,3 +156,23 @@ def test_commands_name_what_is_there() -> None:
     commands = [*SHELL, *INLINE]
     assert len(commands) > 80
     assert not [f"{page}: {' '.join(line)}" for page, line in commands if not is_there(line)]
+
+
+def test_options_in_the_text_are_there() -> None:
+    wrong = []
+    for page in PAGES:
+        if page.name == "CONTRIBUTING.md" or page.parent.name == "results":
+            continue  # they name options of pytest and of experiments
+        options = set(re.findall(r"`(--[a-z-]+)", prose(page)))
+        every = options_of_all().union(
+            *(c.opts for p in every_command().values() for c in p.params)
+        )
+        wrong += [f"{name_of(page)}: {option}" for option in options - every]
+    obey("options in the documents exist", wrong, "write the option of today on that page")
+
+
+def test_the_overview_lists_every_command() -> None:
+    rows = re.findall(r"^\| \[(.+)\]\(\w+\.md\) \| (.+) \|$", OVERVIEW.read_text("utf-8"), re.M)
+    listed = {panel: re.findall(r"`(\w+)`", names) for panel, names in rows}
+    panels = registry.PANELS.items()
+    assert listed == {name: [*dict.fromkeys(c.split()[0] for c in of)] for name, of in panels}

@@ -450,6 +450,7 @@ def test_every_key_does_what_the_overlay_says(section: str, window: Window, serv
     listed.wait_for()
     names = {name for visit in visits for name in visit}
     assert set(listed.locator("dd").all_inner_texts()) == names
+    assert "+ + +" not in listed.locator("kbd").all_inner_texts()  # the key is +
     window.press("Escape")
     becomes(page, "document.querySelector('#keys').open", False)
     for visit in visits:

@@ -79,7 +79,7 @@ function pressed(event) {
 function shown(key) {
   const parts = key.split(key === " " ? "\0" : " ");
   return parts.map((part) =>
-    make("kbd", {}, part.split("+").map((one) => SHOWN[one] ?? (one || "+")).join(" + ")),
+    make("kbd", {}, part.split(/(?<=.)\+/).map((one) => SHOWN[one] ?? one).join(" + ")),
   );
 }
 
