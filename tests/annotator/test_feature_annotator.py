@@ -266,7 +266,7 @@ def test_new_images_vote_and_new_labels_wait_for_a_fit(plain, synthetic, X, Y):
     assert annotator.audit(5)
     with pytest.raises(InvalidInput, match="New tags wait for the next fit: 'holiday'"):
         annotator.partial_fit(X[:1], [["holiday", "snow"]])
-    with pytest.raises(InvalidInput, match="one for each label that was learned"):
+    with pytest.raises(InvalidInput, match="New labels need a new fit"):
         voting().fit(X[:100], Y[:100]).partial_fit(X[:1], np.ones((1, 7)))
 
 

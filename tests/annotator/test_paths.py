@@ -40,13 +40,33 @@ def test_names_are_relative_to_the_folder_in_common():
     assert join_root("", "D:/c/1.jpg") == "D:/c/1.jpg"
 
 
-def test_a_saved_model_knows_its_photographs_and_can_look_elsewhere(annotator, tmp_path):
+def test_a_saved_model_has_names_relative_to_the_folder(annotator, tmp_path):
+    saved = annotator.save(tmp_path / "model")
+    folder = str(tmp_path).encode()
+    assert not any(folder in file.read_bytes() for file in saved.rglob("*") if file.is_file())
+    loaded = tagkin.load(saved)
+    names = {f"{s}/{i}.png" for s in ("spring", "summer") for i in range(6)}
+    assert set(loaded.files_) == set(loaded.paths_) == names
+    assert {kin.file for finding in loaded.audit(50) for kin in finding.kin} <= names
+
+
+def test_a_loaded_model_finds_its_photographs_where_they_are_now(annotator, tmp_path):
     loaded = tagkin.load(annotator.save(tmp_path / "model"))
+    loaded.relocate(tmp_path / "Pictures")
     assert loaded.paths_ == annotator.paths_
-    assert set(loaded.files_) == {f"{s}/{i}.png" for s in ("spring", "summer") for i in range(6)}
     shutil.move(tmp_path / "Pictures", tmp_path / "Photos")
     loaded.relocate(tmp_path / "Photos")
     assert all(map(os.path.isfile, loaded.paths_))
-    assert loaded.paths_ == tagkin.load(loaded.save(tmp_path / "again")).paths_
     kin = {kin.file for finding in loaded.audit(50) for kin in finding.kin}
     assert kin <= set(loaded.paths_)
+
+
+def test_photographs_are_added_to_a_loaded_model_by_their_names(annotator, tmp_path):
+    loaded = tagkin.load(annotator.save(tmp_path / "model"))
+    names = list(loaded.files_)
+    photos = seen(SyntheticPhotographs(3, d=8).X)
+    photos.files[:] = [str(tmp_path / "Pictures" / "winter" / f"{i}.png") for i in range(3)]
+    photos.digests[:] = [*loaded.digests_[:1], "a" * 64, "b" * 64]
+    loaded.partial_fit(photos, [["a"]] * 3)
+    assert list(loaded.paths_) == [*names, "1.png", "2.png"]
+    assert str(tmp_path) not in "".join(loaded.files_)

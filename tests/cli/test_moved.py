@@ -3,6 +3,8 @@
 import contextlib
 import sqlite3
 
+from tagkin.catalogue import open_catalogue
+
 from .conftest import call
 
 
@@ -24,3 +26,11 @@ def test_a_collection_that_was_deleted_is_said(catalogue, tmp_path):
 def test_a_model_in_its_folder_holds_no_whole_path(world):
     for file in world.model.iterdir():
         assert str(world.photos.parent).encode() not in file.read_bytes()
+
+
+def test_a_photograph_that_is_gone_is_named_where_it_was(catalogue, world):
+    with contextlib.closing(sqlite3.connect(catalogue)) as connection, connection:
+        connection.execute("UPDATE photographs SET gone = 1")
+    with open_catalogue(catalogue) as opened:
+        annotator, _ = opened.model.load()
+    assert set(annotator.paths_) <= {str(world.photos / name) for name in world.tags_of}

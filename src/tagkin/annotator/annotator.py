@@ -34,7 +34,7 @@ from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
 from tagkin.records.forms import LEFT_OUT, storable
 from tagkin.records.parameters import HasParameters
-from tagkin.records.rules import FileNames, Text, Texts
+from tagkin.records.rules import FileNames, Texts
 from tagkin.tag_meanings import NamePrior
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses neither
@@ -82,9 +82,9 @@ class Annotator(HasParameters):
     files_, digests_ : arrays of N str
         The photographs learned from, each once, relative to their common folder, and digests.
     root_ : str
-        That folder; `relocate` changes it.
+        That folder. A model does not store it: after `tagkin.load` it is empty until `relocate`.
     paths_ : list of N str
-        Their paths.
+        Their paths; names without the folder if it is not known.
     names_note_ : str
         Why the names of tags do not count; empty if they do.
     failures_ : list of Failure
@@ -100,7 +100,7 @@ class Annotator(HasParameters):
     model_: Model
     files_: Annotated[np.ndarray, FileNames("N")]
     digests_: Annotated[np.ndarray, Texts("N")]
-    root_: Annotated[str, Text(r"[^\0]*")]
+    root_: Annotated[str, LEFT_OUT] = ""
     fingerprint_: str
     names_note_: str
     failures_: Annotated[Sequence[Failure], LEFT_OUT] = ()
@@ -243,14 +243,20 @@ class Annotator(HasParameters):
             extraction.features, tagged.tags, known, tagged.rejected, tagged.has_all
         )
         self.model_, self.failures_ = extend(self.model_, added), extraction.failures
-        paths, digests = list(self.paths_), list(self.digests_)
-        for file, digest, i in zip(extraction.files, extraction.digests, known, strict=True):
-            if i >= 0:
-                paths[i] = file
-            else:
+        paths, digests, files = list(self.paths_), list(self.digests_), extraction.files
+        has_names_only = not all(map(os.path.isabs, paths))  # loaded, and not relocated
+        if has_names_only:
+            _, files = split_root(files)
+        for file, digest, i in zip(files, extraction.digests, known, strict=True):
+            if i < 0:
                 paths.append(file)
                 digests.append(digest)
-        self.set_photographs(paths, digests)
+            elif not has_names_only:
+                paths[i] = file
+        if has_names_only:
+            self._name_photographs("", paths, digests)
+        else:
+            self.set_photographs(paths, digests)
         return self
 
     def set_photographs(self, paths: Sequence[str], digests: Sequence[str] | np.ndarray) -> None:
@@ -260,9 +266,13 @@ class Annotator(HasParameters):
         ----------
         paths, digests : sequences of N str
         """
-        self.root_, names = split_root(paths)
+        self._name_photographs(*split_root(paths), digests)
+
+    def _name_photographs(
+        self, root: str, names: Sequence[str], digests: Sequence[str] | np.ndarray
+    ) -> None:
+        self.root_, self._learned = root, None
         self.files_, self.digests_ = np.array(names, object), np.array(digests, object)
-        self._learned = None
 
     @property
     def learned(self) -> LearnedPhotographs:

@@ -104,7 +104,8 @@ def label_matrix(y: InputLabels, n_images: int, learned: NamedLabels) -> scipy.s
     if matrix.shape != (n_images, n_labels):
         raise InvalidInput(
             f"Found labels of shape {matrix.shape}; expected {n_images} rows, one for each image, "
-            f"and {n_labels} columns, one for each label that was learned."
+            f"and {n_labels} columns, one for each label that was learned. "
+            "New labels need a new fit."
         )
     return matrix
 

@@ -166,14 +166,14 @@ class CollectionModel(Part):
         return annotator, read_checksum(self.folder)
 
     def _find_files(self, annotator: Annotator) -> list[str]:
-        """Return where the photographs of a model are now; their former paths if they are gone."""
+        """Return where the photographs of a model are now; where they were if they are gone."""
         rows = self._db.rows(
-            "SELECT c.digest, min(p.path) FROM contents c JOIN photographs p "
-            "ON p.content = c.id AND p.gone IS NULL GROUP BY c.id"
+            "SELECT c.digest, coalesce(min(CASE WHEN p.gone IS NULL THEN p.path END), min(p.path)) "
+            "FROM contents c JOIN photographs p ON p.content = c.id GROUP BY c.id"
         )
         files = {digest.hex(): self._db.absolute(path) for digest, path in rows}
-        pairs = zip(annotator.digests_, annotator.paths_, strict=True)
-        return [files.get(digest, path) for digest, path in pairs]
+        pairs = zip(annotator.digests_, annotator.files_, strict=True)
+        return [files.get(digest) or self._db.absolute(name) for digest, name in pairs]
 
     def reader(self) -> PhotographReader:
         """Return the reader of photographs with the backbone of the model, or the default one."""
