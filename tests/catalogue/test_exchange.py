@@ -89,6 +89,22 @@ def test_a_forgotten_tag_stays_forgotten_after_tags_were_merged_into_it(
         assert [tag.name for tag in other.tags.list_all() if tag.is_forgotten] == ["beach"]
 
 
+def test_an_edit_is_of_the_spelling_that_it_names(catalogue, folder, tmp_path):
+    catalogue.tags.change("rename", ["beach"], "strand")
+    catalogue.tags.change("rename", ["strand"], "Strand")
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=["Palm"]))
+    catalogue.tags.change("forget", ["Palm"])
+    known = [(tag.name, tag.is_forgotten, tag.n_found) for tag in catalogue.tags.list_all()]
+    with open_for_scan(folder.root, tmp_path / "fresh.sqlite") as fresh:
+        fresh.scan()
+        fresh.import_lines(lines(catalogue))
+        assert [(t.name, t.is_forgotten, t.n_found) for t in fresh.tags.list_all()] == known
+        fresh.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg"], tags=["tree"]))
+        record = {"kind": "tag", "tag": "Tree", "same_as": None, "forgotten": True}
+        fresh.import_lines([lines(catalogue)[0], json.dumps(record)])
+        assert not fresh.tags.count(fresh.tags.find(["tree"])[0]).is_forgotten
+
+
 def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):
     """What a filter or the rest of a page accepted, nobody looked at one by one."""
     offer(catalogue)

@@ -247,11 +247,11 @@ def _edit_tag(database: Database, tag: str, same_as: str | None, forgotten: bool
     if same_as is not None:
         into = tag_number(database, same_as)
         if number != into:
-            tags.change("merge", [tag], tags.count(into).name)
+            tags.change_numbers("merge", [number], tags.count(into).name)
         return int(number != into)
     is_new = forgotten and not tags.count(number).is_forgotten
     if is_new:
-        tags.change("forget", [tag])
+        tags.change_numbers("forget", [number])
     return int(is_new)
 
 

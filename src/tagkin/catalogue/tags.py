@@ -197,19 +197,24 @@ class Tags(Part):
 
         `into` is the new tag of a tag that is renamed, where it must be new, or of merged tags.
         """
-        numbers = list(dict.fromkeys(self.find(names)))
+        return self.change_numbers(what, list(dict.fromkeys(self.find(names))), into)
+
+    def change_numbers(
+        self, what: str, numbers: Sequence[int], into: str | None = None
+    ) -> TagsChanged:
+        """Change tags as `change` does, by their numbers."""
         if into is not None:
             into = check_tag(into)
             numbers = self._check_change(what, numbers, into)
-        lost = f"SELECT 1 FROM tags WHERE id {LISTED} AND forgotten"
-        if what == "restore" and self._db.row(lost, (as_list(numbers),)) is None:
-            raise InvalidInput(f"Not forgotten: {quote_tags(names)}.")
         rows = self._db.rows(
             "SELECT name, n_found, n_accepted + n_rejected, n_suggested FROM tags "
             f"WHERE id {LISTED}",
             (as_list(numbers),),
         )
         names, *counts = zip(*rows, strict=True)
+        lost = f"SELECT 1 FROM tags WHERE id {LISTED} AND forgotten"
+        if what == "restore" and self._db.row(lost, (as_list(numbers),)) is None:
+            raise InvalidInput(f"Not forgotten: {quote_tags(names)}.")
         parameters = {"tags": list(names), "into": into}
         with (
             self._db.transaction(),
