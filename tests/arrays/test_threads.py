@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -362,3 +363,18 @@ def test_an_error_of_a_task_comes_out():
         with pytest.raises(RuntimeError, match="as it should"):
             next(results)
         assert [info["num_threads"] for info in threadpool_info()] == before
+
+
+def test_a_thread_has_memory_for_a_row():
+    """Rows that fill the budget come one after the other, however many threads there are."""
+    running, most = [], []
+
+    def work(rows):
+        running.append(rows)
+        time.sleep(0.005)
+        most.append(len(running))
+        running.pop()
+
+    with threadpool_limits(8, "blas"), arrays.memory_budget(100):
+        threads.run_in_threads(work, 20, 60)
+    assert max(most) == 1

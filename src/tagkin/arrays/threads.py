@@ -160,11 +160,11 @@ def n_threads_for(multiplications: int) -> int:
 
 
 def run_in_threads(work: Callable[[slice], None], n_rows: int, bytes_per_row: int) -> None:
-    """Run `work` on slices of the rows, on as many threads as BLAS uses.
+    """Run `work` on slices of the rows, on as many threads as BLAS uses and have memory for a row.
 
     Each thread gets its share of the memory budget; see `run_parallel`. For NumPy arrays.
     """
-    n_threads = _n_blas_threads()
+    n_threads = max(1, min(_n_blas_threads(), bytes_allowed() // bytes_per_row))
     if n_rows < 2 * n_threads:
         n_threads = 1
     with memory_budget(max(1, bytes_allowed() // n_threads)):
