@@ -79,7 +79,7 @@ class TagProp(NeighborTransfer):
     probability is the weighted share of the neighbours that have a label.
 
     `partial_fit` adds images and does not change weights and sigmoids. A label that gets its first
-    images, by `partial_fit` or `relabel`, gets the median sigmoid of the others. With sigmoids, a
+    images by `partial_fit` gets the median sigmoid of the others. With sigmoids, a
     label that was never on an image scores 0. If an image lacks neighbours (index −1), the weights
     of its other neighbours are scaled to a sum of 1, except while learning weights by rank. `fit`
     needs 16 bytes of memory (32 on an accelerator) for each label of a neighbour, N × K × labels
