@@ -160,7 +160,11 @@ def test_models_that_cannot_be_used(run, world, catalogue):
         assert old in data
         path.write_bytes(data.replace(old, new))
         fails(run(*similar), reason)
+        fails(run(*similar), "`tagkin train` learns a new one.")
     path.write_bytes(data)
+    (folder / "model.json").touch()  # as earlier versions had it
+    fails(run("train", "--catalogue", catalogue), "model.json). Nothing was changed")
+    (folder / "model.json").unlink()
     other = tagkin.load(folder)
     other.fingerprint_ = "0" * 64
     tagkin.save(other, folder, overwrite=True)

@@ -158,7 +158,10 @@ class CollectionModel(Part):
         from tagkin import storage
         from tagkin.annotator import Annotator
 
-        annotator = storage.load(self.folder)
+        try:
+            annotator = storage.load(self.folder)
+        except StorageError as error:
+            raise StorageError(f"{error} `tagkin train` learns a new one.") from error
         if not isinstance(annotator, Annotator):
             raise StorageError(f"{self.folder} is not a model of photographs: train again.")
         annotator.cache = cache
@@ -239,7 +242,9 @@ class CollectionModel(Part):
         known. This also stores the quality of each tag, and tags that seem wrong or missing.
         Return the number of the run.
         """
-        folder = self.folder
+        from tagkin.storage import check_folder
+
+        folder = check_folder(self.folder, overwrite=True)
         n_tagged = self.n_tagged() if n_first is None else n_first
         part = {} if n_first is None else {"partial": True}
         with self._db.run("train", {**parameters, "tagged": n_tagged, **part}) as run:

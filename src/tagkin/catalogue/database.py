@@ -335,7 +335,7 @@ class Database:
             raise StorageError(
                 f"The catalogue {self.path} is of another version of tagkin (its tables are of "
                 f"version {version}, not {VERSION}). Export your decisions with that version, put "
-                "the file aside, then scan and import again."
+                "the file and the folder of its model aside, then scan and import again."
             )
         return False
 

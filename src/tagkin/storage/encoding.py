@@ -184,7 +184,10 @@ def _build(record: dict[str, object], arrays: Arrays) -> Decoded:
     form, fields = form_of(cls), record.keys() - {"$record"}
     required = form.learned if is_dataclass(cls) else form.parameters
     if not required.keys() <= fields <= form.rules.keys():
-        raise DamagedModel(f"{name} cannot have the attributes {sorted(fields)!r:.300}.")
+        raise DamagedModel(
+            f"{name} cannot have the attributes {sorted(fields)!r:.300}: it was "
+            "edited, or saved by another version of tagkin."
+        )
     built: Decoded = object.__new__(cls)
     built.__dict__.update({field: decode(record[field], arrays) for field in fields})
     return built

@@ -143,7 +143,7 @@ def _check_contents(folder: Path, overwrite: bool, contents: Path) -> None:
     if foreign or not is_model_file(contents / MODEL):
         raise StorageError(
             f"{folder} holds files that are not a tagkin model ({', '.join(foreign or names)}). "
-            "Nothing was changed; choose another folder."
+            "Nothing was changed; choose another folder, or move them away."
         )
     if not overwrite:
         raise StorageError(
