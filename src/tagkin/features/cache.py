@@ -155,8 +155,11 @@ class FeatureCache:
         entries = [(key, _checksum(key, d), d) for key, d in zip(keys, data, strict=True)]
 
         def write(connection: sqlite3.Connection) -> None:
+            # another process that reads has the numbers of rows: they stay
             connection.executemany(
-                "INSERT OR REPLACE INTO vectors (key, checksum, data) VALUES (?, ?, ?)", entries
+                "INSERT INTO vectors (key, checksum, data) VALUES (?, ?, ?) ON CONFLICT (key) "
+                "DO UPDATE SET checksum = excluded.checksum, data = excluded.data",
+                entries,
             )
             if sqlite.used_bytes(connection) > MAX_BYTES:
                 oldest_tenth = "10 * id <= (SELECT 9 * min(id) + max(id) FROM vectors)"
