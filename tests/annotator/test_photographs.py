@@ -117,6 +117,7 @@ def test_a_saved_annotator_suggests_the_same(fitted, synthetic, tmp_path):
     photos = seen(synthetic.X[300:], first=300)
     folder = fitted.save(tmp_path / "model")
     loaded = tagkin.load(folder)
+    loaded.relocate(fitted.root_)
     assert loaded.suggest(photos) == fitted.suggest(photos)
     assert loaded.audit(10) == fitted.audit(10)
     assert loaded.describe() == fitted.describe()
