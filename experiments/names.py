@@ -195,6 +195,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--alone", action="store_true", help="measure confidences of names alone")
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
+    given.output.mkdir(parents=True, exist_ok=True)
     if given.alone:
         rows = [row for name in given.datasets for row in measure_alone(load_task(name))]
         _write(given.output / "names-alone.csv", rows)
