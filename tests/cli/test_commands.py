@@ -25,6 +25,7 @@ def test_json_is_what_the_library_says(run, world, catalogue, monkeypatch):
     photo = world.photos / "red-circle-0.jpg"
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     learned = tagkin.load(catalogue.with_suffix(".model"))
+    learned.relocate(world.photos)
     similar = ("find", "--like", photo, "--json", "-n", 3, "--catalogue", catalogue)
     (answer,) = lines(run(*similar).stdout)
     (expected,) = learned.similar([photo], 3)
