@@ -243,6 +243,7 @@ class Vocabulary(HasParameters):
     @property
     def plurals_(self) -> list[tuple[str, str]]:
         """Tags that are singular and plural of the same English word."""
+        self._check_fitted()
         words: dict[str, str] = {}
         for key, name in zip(self._columns, self.names_, strict=True):
             leaf = name.rpartition(self.separator)[2] if self.separator else name
