@@ -18,6 +18,7 @@ from tagkin import (
     NeighborVoting,
     RidgeTransfer,
     Vocabulary,
+    arrays,
 )
 from tagkin.annotator.series import find_series
 from tagkin.annotator.suggesting import STILL_LIKELY
@@ -409,6 +410,29 @@ def test_a_failed_fit_leaves_what_was_learned(synthetic, X):
     with pytest.raises(InvalidInput, match="known must hold a number"):
         annotator.partial_fit(X[:1], [["snow"]], known=[50])
     assert annotator.suggest(X[N:]) == before
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(N)])
+def test_the_row_of_a_bad_feature_is_the_callers(by_voting, X, synthetic, groups):
+    """Near-duplicates are looked for in another order, and suggestions are made in blocks."""
+    spoilt = X[:N].copy()
+    spoilt[N - 3, 1] = np.nan
+    message = f"Input X contains NaN or infinity in row {N - 3}\\."
+    with pytest.raises(InvalidInput, match=message):
+        voting().fit(spoilt, synthetic.tags[:N], groups=groups)
+    calls = [by_voting.suggest, by_voting.predict_proba, by_voting.similar]
+    with arrays.memory_budget(1 << 16):
+        for call in calls:
+            with pytest.raises(InvalidInput, match=message):
+                call(spoilt)
+
+
+@pytest.mark.parametrize("kind", [bool, int, float])
+def test_labels_need_two_dimensions(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((30, 5)), (rng.random(30) < 0.5).astype(kind)
+    with pytest.raises(InvalidInput, match=r"Expected 2D array for y .* y.reshape\(-1, 1\)"):
+        FeatureAnnotator().fit(X, y)
 
 
 def test_parameters_of_another_kind_are_named():

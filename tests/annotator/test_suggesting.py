@@ -39,7 +39,13 @@ def test_tags_that_some_neighbour_carries_are_supported():
     ]
 
 
-@pytest.mark.parametrize("wrong", [{"n": 0}, {"n": True}, {"n": 1.5}, {"threshold": 1.2}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"n": 0}, {"n": True}, {"n": 1.5}, {"threshold": 1.2}),
+        *({"precision": 5}, {"precision": True}, {"precision": -1}, {"precision": np.nan}),
+    ],
+)
 def test_a_rule_that_makes_no_sense_is_refused(wrong):
     options = {"n": None, "threshold": None, "precision": None} | wrong
     with pytest.raises(InvalidInput, match=f"^{next(iter(wrong))} must be"):

@@ -335,7 +335,7 @@ class Annotator(HasParameters):
             Which photographs a person has tagged completely: there, an absent tag is less likely.
         offered : sequence of lists of str, optional
             Tags that an earlier model suggested and nobody has answered. They are suggested as
-            long as their confidence is at least .01, whatever the other options ask for.
+            long as their confidence is at least .003, whatever the other options ask for.
         vocabulary : sequence of str, optional
             Further tags, to suggest by their names alone, without kin. An annotator that is not
             fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.

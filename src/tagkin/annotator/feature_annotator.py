@@ -34,7 +34,7 @@ from tagkin.annotator.suggesting import (
     suggest_labels,
 )
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
-from tagkin.arrays import Array, check_features, check_integer, check_same_features
+from tagkin.arrays import Array, check_finite_features, check_integer, check_same_features
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_complete
 from tagkin.errors import InvalidInput
@@ -325,7 +325,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             Default: known images as they were fitted, and new images with labels.
         offered : labels of shape (n_images, D), or lists of tags, optional
             Labels that an earlier model suggested and nobody has answered. They are suggested as
-            long as their confidence is at least .01, whatever the other options ask for.
+            long as their confidence is at least .003, whatever the other options ask for.
 
         Returns
         -------
@@ -437,7 +437,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ) -> Problem:
         """Read features, labels, groups and decisions as `fit` takes them."""
         self.check_parameters()
-        features = check_features(X, min_rows=2)
+        features = check_finite_features(X, min_rows=2)
         n, vocabulary = features.shape[0], self.vocabulary
         labels = read_labels(y, n, Vocabulary() if vocabulary is None else vocabulary.unfitted())
         no, yes = (
@@ -463,7 +463,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return features of new images as an array; reject features unlike the fitted ones."""
         self._check_fitted()
         check_prior(self.prior)
-        features = check_features(X)
+        features = check_finite_features(X)
         check_same_features(self, X)
         return features
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import NamedTuple, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse
@@ -65,6 +65,12 @@ class KnownLabels(NamedTuple):
 def read_labels(y: InputLabels | None, n_images: int, vocabulary: Vocabulary) -> NamedLabels:
     """Read a label matrix (N×D) or N lists of tags, which fit the vocabulary."""
     if not holds_tags(y):
+        matrix: Any = y
+        if np.ndim(matrix) == 1:
+            raise InvalidInput(
+                "Expected 2D array for y (images × labels), got 1D array instead. If it is a "
+                "single label: Reshape your data with y.reshape(-1, 1)."
+            )
         return NamedLabels(as_labels(y, n_images), label_names(y))
     tags = check_tag_lists(y, n_images)
     return NamedLabels(vocabulary.fit_transform(tags), None, vocabulary, tags)

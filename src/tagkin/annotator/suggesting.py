@@ -16,6 +16,7 @@ from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
 from tagkin.arrays.labels import check_complete
 from tagkin.calibration import Calibration
+from tagkin.calibration.calibration import check_precision
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
@@ -249,12 +250,11 @@ def make_rule(
         if not is_number or not 0 <= threshold <= 1:
             raise InvalidInput(f"threshold must be a number from 0 to 1; found {threshold!r}.")
     if precision is not None:
-        if not isinstance(precision, Real):
-            raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
+        precision = check_precision(precision)
         if calibrator is None:
-            return Rule(n, max(float(precision), threshold or 0.0))
+            return Rule(n, max(precision, threshold or 0.0))
         least = max(calibrator.threshold(precision), threshold or 0.0)
-        return Rule(n, least, float(precision))
+        return Rule(n, least, precision)
     if threshold is None:
         threshold = 0.5 if n is None else 0.0
     return Rule(n, threshold)

@@ -30,6 +30,7 @@ __all__ = [
     "as_block",
     "check_features",
     "check_finite",
+    "check_finite_features",
     "check_groups",
     "check_integer",
     "check_label_matrix",
@@ -61,6 +62,15 @@ def check_features(X: object, *, name: str = "X", min_rows: int = 1) -> Array:
             f"{name} while a minimum of {min_rows} and 1 is required."
         )
     return X.detach()
+
+
+def check_finite_features(X: object, *, min_rows: int = 1) -> Array:
+    """Return X as a 2-D array of finite numbers; it is read once, in blocks."""
+    features = check_features(X, min_rows=min_rows)
+    for rows in row_blocks(features.shape[0], 16 * features.shape[1], features):
+        block = as_block(features[rows], finite=False)
+        check_finite(block, rows=range(rows.start, rows.stop))
+    return features
 
 
 def _check_array(

@@ -25,6 +25,7 @@ __all__ = [
     "Linking",
     "Tally",
     "apply_link",
+    "check_precision",
     "fit_cuts",
     "fit_shrink",
     "tally_pairs",
@@ -81,6 +82,15 @@ class Cuts:
         return float(self.probabilities[reached - 1]) if reached else np.inf
 
 
+def check_precision(precision: object) -> float:
+    """Return a share of right suggestions that can be asked for."""
+    is_number = isinstance(precision, Real) and not isinstance(precision, bool)
+    share = float(precision) if is_number else np.nan  # type: ignore[arg-type]
+    if not 0 < share <= 1:
+        raise InvalidInput(f"precision must be above 0 and at most 1; found {precision!r}.")
+    return share
+
+
 @storable
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -128,10 +138,7 @@ class Calibration:
 
         It is ∞ if the held-out images do not show that any suggestions reach it.
         """
-        is_number = isinstance(precision, Real) and not isinstance(precision, bool)
-        if not is_number or not 0 < precision <= 1:
-            raise InvalidInput(f"precision must be above 0 and at most 1; found {precision!r}.")
-        return self.cuts.threshold(precision)
+        return self.cuts.threshold(check_precision(precision))
 
     def spread(self, columns: np.ndarray, centers: np.ndarray, levels: np.ndarray) -> Calibration:
         """Expand to the D labels of `levels`; see `Mixture.spread`.

@@ -16,12 +16,9 @@ from sklearn.utils.metaestimators import available_if
 
 from tagkin.arrays import (
     Array,
-    as_block,
-    check_features,
-    check_finite,
+    check_finite_features,
     check_integer,
     check_same_features,
-    row_blocks,
     to_numpy,
 )
 from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names
@@ -192,7 +189,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
     def _check_fit_input(self, X: Array, y: Array | None) -> tuple[Array, scipy.sparse.csr_array]:
         """Return checked embeddings (N×m), and a sparse copy of the labels (N×D)."""
-        embeddings = _check_embeddings(X)
+        embeddings = check_finite_features(X)
         return embeddings, self._as_labels(y, embeddings.shape[0])
 
     def _as_labels(self, y: Array | None, n_rows: int) -> scipy.sparse.csr_array:
@@ -200,7 +197,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
     def _check_queries(self, X: Array) -> Array:
         self._check_fitted()
-        embeddings = _check_embeddings(X)
+        embeddings = check_finite_features(X)
         check_same_features(self, X)
         return embeddings
 
@@ -212,15 +209,6 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_labels_")
-
-
-def _check_embeddings(X: Array) -> Array:
-    """Return X as a 2-D array of finite numbers."""
-    embeddings = check_features(X)
-    for rows in row_blocks(embeddings.shape[0], 16 * embeddings.shape[1], embeddings):
-        block = as_block(embeddings[rows], finite=False)
-        check_finite(block, rows=range(rows.start, rows.stop))
-    return embeddings
 
 
 def _check_min_score(value: float | Array | None, n_labels: int) -> np.ndarray:
