@@ -4,6 +4,7 @@ import weakref
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import scipy.sparse
 from sklearn.base import clone
 
@@ -13,7 +14,9 @@ from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.learning import learn, mix_evenly
 from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.recipe import Recipe, usual_recipe
+from tagkin.errors import InvalidInput
 from tagkin.model_selection import random_folds
+from tagkin.model_selection.folds import Fold
 from tagkin.space.parts import LeaveOutSpaces
 from tagkin.transfer import KinReadout
 from tagkin.transfer.kin_votes import KinVotes
@@ -64,6 +67,35 @@ def test_held_out_scores_are_what_models_without_the_fold_say():
     )
     for held_out_scores, part in zip(folds_held_out, components, strict=True):
         assert_same(held_out_scores[held_out], part + level, 1e-4)
+
+
+def test_known_images_with_the_same_labels_say_nothing_about_the_others():
+    """All images with a label are held out at once: no space is learned, whatever the features."""
+    X, Y = data(60)
+    folds = [Fold.of(np.arange(60) % 3, k) for k in range(3)]
+    Y = Y.tolil()
+    Y[folds[1].known] = 0
+    Y = scipy.sparse.csr_array(Y, dtype=np.float32)
+    others = np.random.default_rng(1).random(X.shape)
+    for features in (X, others):
+        votes, readout = models_of(features, Y, folds).score_fold(1)
+        assert_same(votes, np.tile(votes[0], (20, 1)), 1e-5)
+        assert_same(readout, np.tile(readout[0], (20, 1)), 1e-5)
+    assert_same(votes, models_of(X, Y, folds).score_fold(1)[0], 1e-5)
+
+
+def test_a_fold_has_a_space_if_the_model_has_one():
+    """Features that are the same on all known images are an error, as in a fit of these images."""
+    X, Y = data(60)
+    folds = [Fold.of(np.arange(60) % 3, k) for k in range(3)]
+    X = X.copy()
+    X[folds[1].known] = X[0]
+    models = models_of(X, Y, folds)
+    assert models.fit()[0] is not None
+    with pytest.raises(InvalidInput, match="All images look the same to the kernel"):
+        SemanticSpace(n_landmarks=60).fit(X[folds[1].known], Y[folds[1].known])
+    with pytest.raises(InvalidInput, match="All images look the same to the kernel"):
+        models.score_fold(1)
 
 
 def test_the_space_of_all_images_comes_from_the_same_sums():

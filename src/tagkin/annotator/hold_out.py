@@ -17,7 +17,6 @@ from tagkin.arrays import Array
 from tagkin.arrays.threads import run_tasks
 from tagkin.calibration.fitting import Calibrated, HeldOutScores, fit_calibration
 from tagkin.calibration.mixture import share_logits
-from tagkin.errors import InvalidInput
 from tagkin.space import SemanticSpace
 from tagkin.space.parts import LeaveOutSpaces
 from tagkin.tag_meanings import NameTable
@@ -77,18 +76,17 @@ class FoldModels:
     def _embed_fold(self, number: int) -> tuple[Array, Array]:
         """Embed the known and the held-out images of a fold, in the space of the known images.
 
-        Without a space, or with too few labels for one, these are features.
+        Without a space, these are features; so they are if all known images have the same labels:
+        no space can be learned, and whatever the embeddings, all images get the same scores.
         """
         rows, X = self.part.folds[number], self.problem.X
-        if self.sums is not None:
-            try:
-                space = self.sums.without(number, self.n_landmarks)
-                known, held_out = self.sums.embeddings(space, rows)
-            except InvalidInput:
-                pass
-            else:
-                return known, held_out
-        return X[rows.known], X[rows.held_out]
+        n_with_label = count_images(self.problem.Y[rows.known])
+        is_varied = ((n_with_label > 0) & (n_with_label < len(rows.known))).any()
+        if self.sums is None or not is_varied:
+            return X[rows.known], X[rows.held_out]
+        space = self.sums.without(number, self.n_landmarks)
+        known, held_out = self.sums.embeddings(space, rows)
+        return known, held_out
 
 
 def fit_method(method: NeighborTransfer, embeddings: Array, problem: Problem) -> NeighborTransfer:
