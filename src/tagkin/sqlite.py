@@ -6,16 +6,21 @@ The catalogue, the feature cache and the thumbnails are SQLite files. Each opens
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from tagkin.errors import StorageError
 from tagkin.filesystem import make_private_file, make_private_folder
 
 __all__ = [
     "LOG_SUFFIXES",
+    "check_journal",
     "connect",
     "error_kind",
+    "has_hot_journal",
     "is_busy",
     "is_damage",
     "is_full",
@@ -28,6 +33,7 @@ __all__ = [
 
 LOG_SUFFIXES = ("-wal", "-journal", "-shm")
 """Suffixes of the files that SQLite keeps beside a database."""
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # before a journal, and after the name in it
 _READ_ONLY = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_IOERR,
@@ -52,9 +58,12 @@ def connect(path: Path | None, mode: str = "rw", *, wait: float = 5.0) -> sqlite
     ------
     sqlite3.Error, OSError
         If the file cannot be opened or created.
+    StorageError
+        If the journal beside it names another file.
     """
     address = ":memory:"
     if path is not None:
+        check_journal(path)
         if mode == "rwc":
             make_private_folder(path.parent)
             make_private_file(path)  # SQLite gives its extra files the same permissions
@@ -62,6 +71,46 @@ def connect(path: Path | None, mode: str = "rw", *, wait: float = 5.0) -> sqlite
     return sqlite3.connect(
         address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
     )
+
+
+def has_hot_journal(path: Path) -> bool:
+    """Whether a transaction is running or was interrupted, so the file alone is incomplete."""
+    start, _ = _read_journal(_journal_of(path))
+    return start not in (b"", b"\0")  # a finished journal is absent, empty or begins with 0
+
+
+def check_journal(path: Path) -> None:
+    """Reject a journal that makes SQLite delete another file.
+
+    SQLite rolls back what ``NAME-journal`` holds. If a super-journal is named at its end, SQLite
+    then deletes the file of that name, whatever it is. Only transactions in several databases have
+    a super-journal, and tagkin attaches no database.
+    """
+    journal = _journal_of(path)
+    _, end = _read_journal(journal)
+    if end == _JOURNAL_MAGIC:
+        raise StorageError(
+            f"{journal} names another file, which every program that opens the database would "
+            "delete. Move the journal to another folder, then try again."
+        )
+
+
+def _journal_of(path: Path) -> Path:
+    """Return where SQLite looks for a journal: beside the file that a link leads to."""
+    return Path(f"{os.path.realpath(path)}-journal")
+
+
+def _read_journal(journal: Path) -> tuple[bytes, bytes]:
+    """Return the first byte and the last eight bytes of a journal; empty without a journal."""
+    try:
+        if not stat.S_ISREG(journal.stat().st_mode):  # a pipe would block SQLite as well
+            raise StorageError(f"{journal} is not a file. Move it to another folder.")
+        with journal.open("rb") as file:
+            start = file.read(1)
+            file.seek(-min(len(_JOURNAL_MAGIC), file.seek(0, os.SEEK_END)), os.SEEK_END)
+            return start, file.read()
+    except FileNotFoundError:
+        return b"", b""
 
 
 @contextlib.contextmanager
@@ -117,7 +166,8 @@ def is_read_only_medium(error: BaseException, path: Path) -> bool:
     Then the mode "ro&immutable=1" reads it.
     """
     log = path.with_name(f"{path.name}-wal")
-    return error_kind(error) in _READ_ONLY and not (log.exists() and log.stat().st_size)
+    is_complete = not (log.exists() and log.stat().st_size) and not has_hot_journal(path)
+    return error_kind(error) in _READ_ONLY and is_complete
 
 
 def is_busy(error: BaseException) -> bool:

@@ -14,6 +14,7 @@ from tagkin.catalogue.known_catalogues import known_catalogues
 from tagkin.catalogue.schema import VERSION
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import StorageError
+from tests.journals import interrupt_transaction, plant_journal
 from tests.privileges import made_folder, without_privileges
 
 
@@ -41,6 +42,35 @@ def test_a_new_folder_is_scanned_next_to_an_older_catalogue_of_a_vanished_one(fo
     shutil.rmtree(former)
     with open_for_scan(folder.root) as catalogue:
         assert catalogue.scan().n_photographs == 4
+
+
+@pytest.mark.parametrize(
+    "how", [{"write": True}, {"write": False}, {"write": True, "dry_run": True}]
+)
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_planted_journal_deletes_nothing(tmp_path, how, mode):
+    path = tmp_path / "a.sqlite"
+    with fresh(path) as database:
+        database.row(f"PRAGMA journal_mode = {mode}")
+    victim = plant_journal(path, tmp_path)
+    with pytest.raises(StorageError, match="-journal names another file"):
+        Database(path, **how)
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_the_journal_of_a_killed_run_is_rolled_back(tmp_path, write):
+    """Of a catalogue where the file system has no logs."""
+    path = tmp_path / "a.sqlite"
+    with fresh(path) as database:
+        values = [("scan", "2026-01-01", "x" * 3000) for _ in range(200)]
+        insert = "INSERT INTO runs (what, started_at, parameters) VALUES (?, ?, ?)"
+        database.execute_many(insert, values)
+    interrupt_transaction(path, "UPDATE runs SET what = 'nonsense'")
+    assert path.read_bytes().count(b"nonsense") > 100
+    with Database(path, write=write) as database:
+        assert database.rows("SELECT what, count(*) FROM runs GROUP BY what") == [("scan", 200)]
+        assert database.rows("PRAGMA integrity_check") == [("ok",)]
 
 
 def test_an_empty_file_gets_its_tables_from_the_next_writer(tmp_path):

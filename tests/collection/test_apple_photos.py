@@ -10,6 +10,7 @@ import pytest
 
 from tagkin.collection import read_tags
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tests.journals import plant_journal
 
 from .apple_library import make_library
 from .matched import match_tags
@@ -95,6 +96,19 @@ def test_a_library_that_photos_would_not_make(library, script, problem):
         read_tags(library)
 
 
+def test_a_planted_journal_beside_another_database_of_the_library_is_not_read(library, tmp_path):
+    """osxphotos opens nothing but the copy, which is alone in its folder."""
+    pytest.importorskip("osxphotos")
+    for name in ("database/photos.db", "database/search/psi.sqlite"):
+        (library / name).parent.mkdir(exist_ok=True)
+        change(library / name, "CREATE TABLE word_embedding (x)")
+        victim = plant_journal(library / name, tmp_path)
+    before = digests(library)
+    assert len(read_tags(library)) == 2
+    assert digests(library) == before
+    assert victim.exists()
+
+
 # --- everywhere --------------------------------------------------------------------------
 
 
@@ -102,6 +116,15 @@ def test_without_osxphotos_a_sentence_names_the_command(library, monkeypatch):
     monkeypatch.setitem(sys.modules, "osxphotos", None)  # its import fails
     with pytest.raises(MissingExtra, match=r"needs osxphotos: pip install osxphotos$"):
         read_tags(library)
+
+
+def test_a_planted_journal_deletes_nothing(library, tmp_path):
+    victim = plant_journal(library / "database/Photos.sqlite", tmp_path)
+    before = digests(library)
+    with pytest.raises(StorageError, match="-journal names another file"):
+        read_tags(library)
+    assert victim.exists()
+    assert digests(library) == before
 
 
 @pytest.mark.parametrize("version", [12_000, 19_000, 20_000, 271_000_000, "x" * 50])

@@ -12,6 +12,7 @@ import pytest
 
 from tagkin.collection import program_databases, read_tags
 from tagkin.errors import InvalidInput, StorageError, TagkinError
+from tests.journals import interrupt_transaction, plant_journal
 
 from .matched import match_tags
 from .program_catalogues import change, make_digikam, make_lightroom
@@ -340,6 +341,54 @@ def test_damaged_bytes_end_in_an_error_or_in_tags(tmp_path, photos, make: Make):
         except TagkinError:
             n_refused += 1
     assert 20 < n_refused < 150
+
+
+@both
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+@pytest.mark.parametrize("by", ["name", "link"])
+def test_a_planted_journal_deletes_nothing(tmp_path, photos, make: Make, mode, by):
+    catalogue = make(tmp_path, photos)
+    change(catalogue, f"PRAGMA journal_mode = {mode}")
+    named = tmp_path / f"link{catalogue.suffix}"
+    named.symlink_to(catalogue)
+    victim = plant_journal(catalogue, tmp_path)
+    before = snapshot(tmp_path)
+    with pytest.raises(StorageError, match="-journal names another file"):
+        read_tags(catalogue if by == "name" else named)
+    assert victim.read_text() == "precious"
+    assert snapshot(tmp_path) == before
+
+
+def test_a_planted_journal_is_not_copied_when_it_appears_later(tmp_path, photos, monkeypatch):
+    """At whatever step it appears."""
+    catalogue = digikam(tmp_path, photos)
+    copyfile = program_databases.shutil.copyfile
+    victims = []
+
+    def copy_and_plant(source: str, target: Path) -> None:
+        copyfile(source, target)
+        victims.append(plant_journal(catalogue, tmp_path))
+
+    monkeypatch.setattr(program_databases.shutil, "copyfile", copy_and_plant)
+    with pytest.raises(StorageError, match="-journal names another file"):
+        read_tags(catalogue)
+    assert [victim.read_text() for victim in victims] == ["precious"]
+
+
+@both
+def test_an_interrupted_program_has_to_finish_first(tmp_path, photos, make: Make):
+    """Its journal is neither copied nor rolled back."""
+    catalogue = make(tmp_path, photos)
+    table = "Tags" if make is digikam else "AgLibraryKeyword"
+    interrupt_transaction(catalogue, f"UPDATE {table} SET name = name || printf('%.5000c', 'x')")
+    before = snapshot(tmp_path)
+    program = "digiKam" if make is digikam else "Lightroom"
+    with pytest.raises(StorageError, match=f"^Close {program} first: it is changing .*-journal"):
+        read_tags(catalogue)
+    assert snapshot(tmp_path) == before
+    with closing(sqlite3.connect(catalogue)) as repaired:  # as the program does when it opens
+        repaired.execute(f"SELECT count(*) FROM {table}").fetchall()
+    assert tags_in(photos, catalogue) == FOUND
 
 
 def test_the_copy_is_private_and_removed(tmp_path, photos, monkeypatch):

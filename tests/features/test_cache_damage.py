@@ -7,6 +7,7 @@ import warnings
 import pytest
 
 from tagkin.features import FeatureCache
+from tests.journals import interrupt_transaction, plant_journal
 
 from .cache_samples import D, cached, change, content, database, fill, held, is_sound, keep
 
@@ -85,3 +86,28 @@ def test_a_value_that_nobody_writes_is_not_read(tmp_path, value):
     with FeatureCache(tmp_path) as cache:
         assert cache.digests([str(path)], [path.stat()]) == [None]
         assert held(cache, [1]) == set()
+
+
+def test_a_planted_journal_deletes_nothing(tmp_path):
+    """The run goes on without the cache, until the cache is cleared."""
+    folder = tmp_path / "cache"
+    fill(folder, range(5))
+    victim = plant_journal(database(folder), tmp_path)
+    cache = FeatureCache(folder)
+    with pytest.warns(UserWarning, match="-journal names another file"):
+        keep(cache, range(5, 8))
+    assert held(cache, range(8)) == set()
+    assert victim.exists()
+    cache.clear()
+    assert victim.exists()
+    assert not list(folder.iterdir())
+    fill(folder, range(5))
+    assert cached(folder, range(5)) == set(range(5))
+
+
+def test_the_journal_of_a_killed_run_is_rolled_back(tmp_path):
+    """Of a cache where the file system has no logs."""
+    folder = tmp_path / "cache"
+    fill(folder, range(500))
+    interrupt_transaction(database(folder), "UPDATE vectors SET data = zeroblob(28)")
+    assert cached(folder, range(500)) == set(range(500))

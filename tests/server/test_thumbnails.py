@@ -14,6 +14,7 @@ from tagkin.catalogue import Catalogue
 from tagkin.images import content_digest
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, ThumbnailPrefetcher, Thumbnails
+from tests.journals import plant_journal
 
 from .conftest import put_photograph
 
@@ -128,6 +129,19 @@ def test_a_damaged_cache_is_made_again(cache: Path, photograph: tuple[str, str])
     assert thumbnails.picture(*photograph, SMALL).is_final
     thumbnails.close()
     assert stored(cache) == 1
+
+
+def test_a_planted_journal_deletes_nothing(
+    cache: Path, photograph: tuple[str, str], tmp_path: Path
+) -> None:
+    thumbnails = Thumbnails(cache)
+    thumbnails.picture(*photograph, SMALL)
+    thumbnails.close()
+    victim = plant_journal(cache / "thumbnails.sqlite", tmp_path)
+    thumbnails = Thumbnails(cache)
+    assert thumbnails.picture(*photograph, SMALL).is_final  # made again
+    thumbnails.close()
+    assert victim.exists()
 
 
 def test_a_cache_that_cannot_be_made_is_done_without(

@@ -286,6 +286,8 @@ class Database:
     def _connect(self, mode: str, exists: bool) -> sqlite3.Connection:
         try:
             connection = sqlite.connect(None if self.is_copy else self.path, mode, wait=_WAIT)
+        except StorageError:
+            raise
         except OSError as error:
             raise StorageError(
                 f"The catalogue {self.path} cannot be opened: {error.strerror}."

@@ -1,8 +1,9 @@
 """Catalogues of other programs: SQLite files that tagkin reads from a private copy.
 
-The copy includes what SQLite keeps beside the file, so it is complete while the program runs.
-The original is only ever opened for reading. A catalogue may come from anyone: every value is
-checked, and the numbers of bytes, rows and steps are limited.
+The copy includes the log that SQLite keeps beside the file, so it is complete while the program
+runs. A journal is never copied: rolling it back can delete any file that it names. The original is
+only ever opened for reading. A catalogue may come from anyone: every value is checked, and the
+numbers of bytes, rows and steps are limited.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.collection.levels import tidy
 from tagkin.collection.matching import TagTable
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.sqlite import connect
+from tagkin.sqlite import check_journal, connect, has_hot_journal
 
 __all__ = [
     "MAX_BYTES",
@@ -42,7 +43,7 @@ _MAX_PATH = 4096  # characters
 MAX_STEPS = 5_000  # million instructions of SQLite; 100,000 photographs take less than 1 % of it
 _STEP = 1_000_000
 _MAX_VALUE = 16 << 20  # bytes
-_LOGS = ("-wal", "-journal")  # files beside a database that hold a part of it
+_LOG = "-wal"  # the file beside a database that is copied with it
 _ATTEMPTS = 3  # to copy a file that changes meanwhile
 _NAMES = {int: "a number", str: "a text", float: "a fraction", bytes: "bytes", type(None): "empty"}
 
@@ -148,7 +149,7 @@ def open_database(path: Path, program: str) -> Iterator[ProgramDatabase]:
     try:
         with tempfile.TemporaryDirectory(prefix="tagkin-") as folder:
             copy = _copy(path, Path(folder), program)
-            with closing(connect(copy)) as connection:
+            with closing(connect(copy, "ro")) as connection:
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
                 for pragma in ("query_only = 1", "trusted_schema = 0", "cell_size_check = 1"):
@@ -173,10 +174,17 @@ def _deny_views(action: int, *names: str | None) -> int:
 
 
 def _copy(path: Path, folder: Path, program: str) -> Path:
-    """Copy a database with the files beside it, in one state."""
+    """Copy a database with the log beside it, in one state."""
     copy = folder / "catalogue"
+    path = Path(os.path.realpath(path))  # the log is beside the file that a link leads to
     for _ in range(_ATTEMPTS):
         before = _states(path)
+        check_journal(path)
+        if has_hot_journal(path):
+            raise StorageError(
+                f"Close {program} first: it is changing {path}, or was interrupted, so there is a "
+                f"{path.name}-journal. If the journal stays, open the catalogue in {program} once."
+            )
         n_bytes = sum(state[0] for state in before.values())
         if n_bytes > min(MAX_BYTES, shutil.disk_usage(folder).free):
             raise StorageError(
@@ -184,7 +192,7 @@ def _copy(path: Path, folder: Path, program: str) -> Path:
                 f"in {folder.parent}, or it is above {MAX_BYTES >> 30} GB. Set TMPDIR to a folder "
                 "on a larger disk."
             )
-        for suffix in ("", *_LOGS):
+        for suffix in ("", _LOG):
             target = Path(f"{copy}{suffix}")
             if suffix in before:
                 shutil.copyfile(f"{path}{suffix}", target)
@@ -198,7 +206,7 @@ def _copy(path: Path, folder: Path, program: str) -> Path:
 def _states(path: Path) -> dict[str, tuple[int, int, int]]:
     """Return size, time and inode of a database and the files beside it, by suffix."""
     states = {}
-    for suffix in ("", *_LOGS):
+    for suffix in ("", _LOG, "-journal"):
         if not suffix or os.path.isfile(f"{path}{suffix}"):
             status = os.stat(f"{path}{suffix}")
             states[suffix] = (status.st_size, status.st_mtime_ns, status.st_ino)

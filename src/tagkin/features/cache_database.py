@@ -115,7 +115,7 @@ class CacheDatabase:
         (self._folder / _DAMAGED).unlink(missing_ok=True)
         try:
             self.do(empty, None)  # other processes may have it open: its files stay
-        except sqlite3.Error as error:
+        except (sqlite3.Error, StorageError) as error:
             if sqlite.is_busy(error):
                 raise
             # a damaged database, or a database on a full disk, can still be deleted
