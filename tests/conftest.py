@@ -53,6 +53,7 @@ def package_modules() -> Iterator[ModuleType]:
 SWEEPS = (
     "tests/benchmarks/",
     "tests/catalogue/test_kills.py",
+    "tests/catalogue/test_migrations.py::test_killed_at_any_moment",
     "tests/catalogue/test_other_programs.py::test_more",
     "tests/catalogue/test_sequences.py",
     "tests/catalogue/test_taking_back_photographs.py::test_every_other_order",

@@ -40,6 +40,7 @@ _READ_ONLY = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_NO_ROOM = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE)
 
 
 def connect(path: Path | None, mode: str = "rw", *, wait: float = 5.0) -> sqlite3.Connection:
@@ -156,8 +157,9 @@ def is_damage(error: BaseException) -> bool:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error means that the disk is full."""
-    return error_kind(error) == sqlite3.SQLITE_FULL
+    """Whether an error means that the disk is full, or a quota or a limit of files is reached."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return error_kind(error) == sqlite3.SQLITE_FULL or code in _NO_ROOM
 
 
 def is_read_only_medium(error: BaseException, path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -11,9 +12,9 @@ import pytest
 from tagkin.catalogue import open_for_scan
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.known_catalogues import known_catalogues
-from tagkin.catalogue.schema import VERSION
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import StorageError
+from tests.forking import in_child, needs_fork
 from tests.journals import interrupt_transaction, plant_journal
 from tests.privileges import made_folder, without_privileges
 
@@ -22,13 +23,15 @@ def fresh(path, **settings):
     return Database(path, write=True, create=True, **settings)
 
 
-@pytest.mark.parametrize("version", [0, VERSION - 1, VERSION + 1])
-def test_a_catalogue_of_another_version_is_refused(tmp_path, version):
+@pytest.mark.parametrize(
+    ("version", "advice"), [(0, "scan and import"), (5, "scan and import"), (8, "newer tagkin")]
+)
+def test_a_catalogue_of_another_version_is_refused(tmp_path, version, advice):
     path = tmp_path / "other.sqlite"
     with fresh(path) as database:
         database.row(f"PRAGMA user_version = {version}")
     for write in (True, False):
-        with pytest.raises(StorageError, match=r"another version of tagkin .* scan and import"):
+        with pytest.raises(StorageError, match=advice):
             Database(path, write=write)
 
 
@@ -38,7 +41,7 @@ def test_a_new_folder_is_scanned_next_to_an_older_catalogue_of_a_vanished_one(fo
     (former / "a.jpg").write_bytes(b"a")
     with open_for_scan(former) as catalogue:
         catalogue.scan()
-        catalogue.database.row(f"PRAGMA user_version = {VERSION - 1}")
+        catalogue.database.row("PRAGMA user_version = 5")
     shutil.rmtree(former)
     with open_for_scan(folder.root) as catalogue:
         assert catalogue.scan().n_photographs == 4
@@ -208,6 +211,30 @@ def test_a_full_disk_changes_nothing(catalogue):
     with database.transaction():
         fill()
     assert [run.what for run in catalogue.runs.history()] == ["fill", "scan"]
+
+
+@needs_fork
+@pytest.mark.parametrize("n_bytes", [20_000, 200_000])
+def test_a_disk_that_takes_no_more_is_called_full(catalogue, n_bytes):
+    """Also if SQLite only says "disk I/O error", and for the writer's own note."""
+    import resource
+
+    catalogue.close()
+
+    def add():
+        with Database(catalogue.path, write=True) as database:
+            names = [(f"{number:0500}",) for number in range(1000)]
+            database.execute_many("INSERT INTO tags (name, key) VALUES (?1, ?1)", names)
+
+    def decide():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+        with pytest.raises(StorageError, match="disk is full"):
+            add()
+
+    assert os.waitpid(in_child(decide), 0)[1] == 0
+    with Database(catalogue.path, write=True) as database:
+        assert database.value("SELECT count(*) FROM tags") == 3
 
 
 # --- private files -----------------------------------------------------------------------

@@ -13,6 +13,7 @@ The modules, in the order in which a collection needs them:
 | `database` | the SQLite file: connection, transactions, runs |
 | `writer_lock` | one writer at a time |
 | `schema` | tables and triggers |
+| `migrations` | changes of the tables of existing catalogues |
 | `columns` | values as columns store them, and damaged values |
 | `source` | where photographs live: the interface |
 | `server_source` | a server that keeps tags as the source |

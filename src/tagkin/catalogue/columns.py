@@ -159,7 +159,7 @@ _JSON = {
     *("settings", "parameters", "outcome", "places", "lists", "stale"),
     *("tags", "added", "removed", "removed_tags"),
 }
-_TIMES = {"started_at", "ended_at", "made_at", "taken"}
+_TIMES = {"started_at", "ended_at", "made_at", "taken", "applied_at"}
 
 
 def find_damage(connection: sqlite3.Connection) -> str | None:

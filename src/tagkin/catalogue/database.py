@@ -17,7 +17,8 @@ from typing import Any, Self, TypedDict, cast
 
 from tagkin import sqlite
 from tagkin.catalogue.columns import REBUILD, damage_error, find_damage, read_json, sql_text
-from tagkin.catalogue.schema import SCHEMA, VERSION
+from tagkin.catalogue.migrations import MIGRATIONS, migrate, read_pending, record_migrations
+from tagkin.catalogue.schema import SCHEMA
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import InvalidInput, StorageError, TagkinError
 
@@ -42,6 +43,7 @@ _WAIT = 60.0
 _LONGEST_TURN = 0.1  # seconds that a writer with a lent right leaves to the lender
 _LOG = 16 * 2**20  # bytes of the log before SQLite moves it into the database
 _PAGE = 4096
+_IMMUTABLE = "ro&immutable=1"  # SQLite makes no files beside the database
 _UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 SqlValue = int | float | str | bytes | None
@@ -281,7 +283,13 @@ class Database:
             changes_file = self.is_writer and not self.is_copy
             if changes_file or not sqlite.is_read_only_medium(error, self.path):
                 raise
-            return self._connect("ro&immutable=1", exists)
+            # there, older tables can only be brought up to date in memory
+            self.is_copy = self.is_copy or self._is_outdated(_IMMUTABLE)
+            return self._connect(_IMMUTABLE, exists)
+
+    def _is_outdated(self, mode: str) -> bool:
+        with contextlib.closing(sqlite.connect(self.path, mode, wait=_WAIT)) as connection:
+            return not self._is_empty(connection) and bool(read_pending(connection, self.path))
 
     def _connect(self, mode: str, exists: bool) -> sqlite3.Connection:
         try:
@@ -316,12 +324,14 @@ class Database:
             with sqlite.transaction(connection):
                 sqlite.run_script(connection, SCHEMA)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+                record_migrations(connection, MIGRATIONS)
+        elif read_pending(connection, self.path):
+            self._migrate(connection)
         if not self.is_writer:
             connection.execute("PRAGMA query_only = ON")
 
     def _is_empty(self, connection: sqlite3.Connection) -> bool:
-        """Whether the tables have to be made; an error if the file is not a catalogue of today."""
+        """Whether the tables have to be made; an error if another program made the file."""
         application = sqlite.read_number(connection, "PRAGMA application_id")
         if sqlite.read_number(connection, "SELECT count(*) FROM sqlite_master") == 0:
             if not self.is_writer:
@@ -332,14 +342,18 @@ class Database:
                 f"{self.path} is a database of another program. Name another file for the "
                 "catalogue."
             )
-        version = sqlite.read_number(connection, "PRAGMA user_version")
-        if version != VERSION:
-            raise StorageError(
-                f"The catalogue {self.path} is of another version of tagkin (its tables are of "
-                f"version {version}, not {VERSION}). Export your decisions with that version, put "
-                "the file and the folder of its model aside, then scan and import again."
-            )
         return False
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        """Bring the tables up to date, as the only writer; a reader writes for this alone."""
+        if self._writer is not None or self._is_lent or self.is_copy:
+            migrate(connection, self.path, in_memory=self.is_copy)
+            return
+        writer = WriterLock(self.path, "tagkin")
+        try:
+            migrate(connection, self.path, in_memory=False)
+        finally:
+            writer.release()
 
     # --- errors --------------------------------------------------------------------------
 

@@ -1,11 +1,12 @@
-"""The tables of a catalogue."""
+"""The tables of a new catalogue.
+
+Whoever changes them adds to `tagkin.catalogue.migrations`, which changes existing catalogues. A new
+column is the last one of its table.
+"""
 
 from __future__ import annotations
 
-__all__ = ["SCHEMA", "VERSION"]
-
-VERSION = 6
-"""The version of these tables; a catalogue of another version is refused."""
+__all__ = ["SCHEMA"]
 
 # `suggestions` has the suggestions that nobody has decided on; a decision keeps the data to reopen
 # its suggestion. So the suggestions left to review are one range of one index.
@@ -159,6 +160,10 @@ CREATE TABLE writes (
 CREATE INDEX writes_of_run ON writes (run);
 CREATE INDEX writes_of_photograph ON writes (photograph);
 CREATE INDEX writes_unfinished ON writes (id) WHERE state = 'planned';
+CREATE TABLE migrations (             -- changes of the tables that this catalogue has
+    name TEXT PRIMARY KEY,
+    applied_at TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE tag_changes (            -- what an edit of tags changed, for undo
     run INTEGER PRIMARY KEY REFERENCES runs (id),
     changes BLOB NOT NULL             -- compressed JSON: [[table, key, before, after], ...]

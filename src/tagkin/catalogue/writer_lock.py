@@ -35,24 +35,25 @@ class WriterLock:
         self._path = path.with_name(f"{path.name}-writer")
         try:
             make_private_folder(path.parent)
-            self._file: BinaryIO | None = open(self._path, "a+b", opener=open_private)  # noqa: SIM115
+            # unbuffered, because a full disk would refuse what a buffer writes when it is closed
+            file = open(self._path, "a+b", buffering=0, opener=open_private)  # noqa: SIM115
         except OSError as error:
             raise StorageError(
                 f"The catalogue {path} cannot be written: {error.strerror}. Name another place "
                 "with --catalogue."
             ) from error
-        if not self._acquire(self._file):
-            writer = _describe(*self._read_holder(self._file))
-            self._file.close()
+        if not self._acquire(file):
+            writer = _describe(*self._read_holder(file))
+            file.close()
             raise StorageError(
                 f"{writer} is writing to the catalogue {path}. Wait until it has finished, or "
                 "close it."
             )
         now = datetime.datetime.now().strftime("%H:%M")
         with contextlib.suppress(OSError):
-            self._file.truncate(0)
-            self._file.write(json.dumps([command, os.getpid(), now]).encode())
-            self._file.flush()
+            file.truncate(0)
+            file.write(json.dumps([command, os.getpid(), now]).encode())
+        self._file: BinaryIO | None = file
 
     def _acquire(self, file: BinaryIO) -> bool:
         """Whether this process may write now; without system locks, SQLite's must do."""

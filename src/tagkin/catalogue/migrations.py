@@ -1,0 +1,149 @@
+"""Changes of the tables, by name; an older catalogue gets those that it lacks when it is opened.
+
+To change the tables, change `tagkin.catalogue.schema` for new catalogues, append a function to
+`MIGRATIONS` that changes existing ones in the same way, and replace `SCHEMA_DIGEST` by what
+``tests/catalogue/test_migrations.py`` prints. A function is never changed or removed later: the
+catalogue stores the names of those that it got. All run in one transaction without foreign keys,
+which are checked at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from tagkin import sqlite
+from tagkin.errors import StorageError
+from tagkin.filesystem import replace_file
+
+__all__ = [
+    "MIGRATIONS",
+    "SCHEMA_DIGEST",
+    "digest_schema",
+    "former_copy",
+    "migrate",
+    "read_pending",
+    "record_migrations",
+]
+
+Migration = Callable[[sqlite3.Connection], None]
+_UNNAMED, _NAMED = 6, 7  # the file's version before migrations were recorded, and ever since
+_N_NAMED = 5  # migrations in a message
+
+
+def name_migrations(connection: sqlite3.Connection) -> None:
+    """Record migrations by name."""
+    connection.execute(
+        "CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) WITHOUT ROWID"
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (name_migrations,)
+"""All migrations, in order."""
+SCHEMA_DIGEST = "263333c97a17dcaa"
+"""`digest_schema` of the tables after the last migration."""
+
+
+def digest_schema(connection: sqlite3.Connection) -> str:
+    """Return a digest of all tables, indexes and triggers, without their layout and comments."""
+    scripts = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'"
+    )
+    words = [re.findall(r"\w+|[^\w\s\"]", re.sub("--.*", "", script)) for (script,) in scripts]
+    return hashlib.sha256(json.dumps(sorted(words)).encode()).hexdigest()[:16]
+
+
+def read_pending(connection: sqlite3.Connection, path: Path) -> list[Migration]:
+    """Return the migrations that a catalogue lacks, in order.
+
+    Raises
+    ------
+    StorageError
+        If a newer tagkin has changed it, or it is older than any migration.
+    """
+    version = sqlite.read_number(connection, "PRAGMA user_version")
+    if version < _UNNAMED:
+        raise StorageError(
+            f"The catalogue {path} is of an early version of tagkin (its tables are of version "
+            f"{version}, the oldest that can be read is {_UNNAMED}). Export your decisions with "
+            "that version, put the file and the folder of its model aside, then scan and import "
+            "again."
+        )
+    names = "SELECT CAST(name AS TEXT) FROM migrations ORDER BY name"
+    applied = [name for (name,) in connection.execute(names)] if version >= _NAMED else []
+    unknown = set(applied) - {migration.__name__ for migration in MIGRATIONS}
+    if unknown or version > _NAMED:
+        raise StorageError(_describe_newer(path, sorted(unknown)))
+    return [migration for migration in MIGRATIONS if migration.__name__ not in applied]
+
+
+def _describe_newer(path: Path, unknown: Sequence[str]) -> str:
+    changes = f" ({', '.join(unknown[:_N_NAMED])})" if unknown else ""
+    text = f"The catalogue {path} was changed by a newer tagkin{changes}. Install that version."
+    if (former := former_copy(path)).exists():
+        text += f" Or put the catalogue aside and rename {former}, which lacks what was done since."
+    return text
+
+
+def record_migrations(connection: sqlite3.Connection, migrations: Iterable[Migration]) -> None:
+    """Store the names of migrations that a catalogue has."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+    rows = [(migration.__name__, now) for migration in migrations]
+    connection.executemany("INSERT INTO migrations (name, applied_at) VALUES (?, ?)", rows)
+    connection.execute(f"PRAGMA user_version = {_NAMED}")
+
+
+def migrate(connection: sqlite3.Connection, path: Path, *, in_memory: bool) -> None:
+    """Apply the migrations that a catalogue lacks: all of them or none.
+
+    A copy of the file before is kept as `former_copy`, unless the connection is a copy in memory.
+    """
+    connection.execute("PRAGMA foreign_keys = OFF")  # has no effect within a transaction
+    with sqlite.transaction(connection):
+        pending = read_pending(connection, path)  # another process may have applied them
+        if pending and not in_memory:
+            _keep_former(path)
+        for migration in pending:
+            migration(connection)
+        record_migrations(connection, pending)
+        if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+            raise StorageError(
+                f"The catalogue {path} cannot be brought up to date: a reference in it leads to "
+                "nothing. It is unchanged."
+            )
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def former_copy(path: Path) -> Path:
+    """Return the path of the copy of a catalogue before its last migrations."""
+    return path.with_name(f"{path.name}-former")
+
+
+def _keep_former(path: Path) -> None:
+    """Copy a catalogue that nobody writes to now, completely or not at all."""
+    former = former_copy(path)
+    scratch = former.with_name(f"{former.name}-unfinished")
+    try:
+        scratch.unlink(missing_ok=True)  # of a killed process
+        with (
+            contextlib.closing(sqlite.connect(path, "ro")) as source,
+            contextlib.closing(sqlite.connect(scratch, "rwc")) as target,
+        ):
+            target.execute("PRAGMA journal_mode = OFF").fetchone()
+            source.backup(target)
+        replace_file(scratch, former)
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(
+            f"The catalogue {path} needs a copy before its tables change, and {former} cannot be "
+            f"written: {error.strerror}. The catalogue is unchanged."
+        ) from error
+    finally:
+        scratch.unlink(missing_ok=True)

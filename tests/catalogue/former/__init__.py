@@ -1,0 +1,1 @@
+"""Catalogues of former versions, with their photographs: the newest version opens them all."""
