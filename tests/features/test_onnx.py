@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import get_backbone
-from tagkin.features.model_files import read_model
+from tagkin.features.onnx_files import read_onnx_file
 from tagkin.features.onnx_sessions import DEVICES, usable_devices
 
 SIZE = 8
@@ -316,7 +316,7 @@ def test_pipes_are_named_and_nobody_waits_for_them(tmp_path):
     pipe = tmp_path / "pipe.onnx"
     os.mkfifo(pipe)
     with pytest.raises(InvalidInput, match="is not a regular file"):
-        read_model(pipe)
+        read_onnx_file(pipe)
 
 
 def test_large_settings_are_not_read(tmp_path):

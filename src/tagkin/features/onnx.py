@@ -32,14 +32,8 @@ import numpy as np
 
 from tagkin.errors import InvalidInput
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.model_files import (
-    external_files,
-    parts_of,
-    read_json,
-    read_model,
-    read_settings,
-    sha256_of_file,
-)
+from tagkin.features.model_files import read_json, read_settings, sha256_of_file
+from tagkin.features.onnx_files import read_onnx_file
 from tagkin.features.onnx_sessions import Network, choose_node
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.records.rules import Choice
@@ -83,14 +77,12 @@ class OnnxEncoder(Backbone):
         beside = path.with_suffix(".json")
         settings = _read_settings(beside, _read_values(beside) if values is None else values)
         self.preprocessing = settings
-        model = read_model(path)
-        hashes = (digest, *map(sha256_of_file, external_files(path, model).values()))
+        model = read_onnx_file(path)
+        hashes = (digest, *map(sha256_of_file, model.weights))
         # features do not depend on the text encoder
         self.fingerprint = fingerprint_of(*hashes, replace(settings, text=None))
         self._settings = settings
-        from onnx import NodeProto  # slow to import
-
-        is_quantized = any(node.op_type in _DYNAMIC for node in parts_of(model, NodeProto))
+        is_quantized = not model.operators.isdisjoint(_DYNAMIC)
         self._network = Network(str(path), self.name, batch=1 if is_quantized else None)
         self._input = choose_node(self.name, "input", self._network.inputs, settings.input)
         self._output = choose_node(self.name, "output", self._network.outputs, settings.output)

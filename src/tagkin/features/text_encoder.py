@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.model_files import external_files, read_model, read_settings
+from tagkin.features.model_files import read_settings
+from tagkin.features.onnx_files import read_onnx_file
 from tagkin.features.onnx_sessions import Network, choose_node, first_line
 from tagkin.records.forms import check_record
 from tagkin.records.rules import Refused, Sizes, Whole
@@ -90,8 +91,7 @@ class TextEncoder:
     def __init__(self, settings: TextSettings):
         self.settings = settings
         self._tokenizer = _open_tokenizer(settings.tokenizer)
-        model = Path(settings.model)
-        external_files(model, read_model(model))  # rejects weights in other folders
+        read_onnx_file(Path(settings.model))  # rejects weights in other folders
         self._network = Network(settings.model, settings.model, batch=1)
         self._output = choose_node(
             settings.model, "output", self._network.outputs, settings.output
