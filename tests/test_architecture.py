@@ -153,7 +153,6 @@ OF_ONE_ROOM = {
     "PIL": {"features", "images", "pages"},
     "jinja2": {"pages", "server", "templating"},
     "lxml": {"collection"},
-    "onnx": {"features"},
     "onnxruntime": {"features"},
     "platformdirs": {"catalogue", "features"},
     "rich": {"cli"},

@@ -84,7 +84,7 @@ def test_a_collection_is_asked_without_what_learns(command, world, catalogue):
 def test_a_network_is_opened_where_a_photograph_is_new(world, catalogue, tmp_path):
     photograph = sorted(world.photos.glob("*.jpg"))[0]
     modules = imported(tmp_path, "find", "--like", photograph, "--catalogue", catalogue)
-    assert modules & HEAVY == {"onnx", "onnxruntime"}
+    assert modules & HEAVY == {"onnxruntime"}
 
 
 def test_a_fit_in_the_background_imports_no_web_server():
