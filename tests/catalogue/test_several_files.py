@@ -102,7 +102,6 @@ def pairs(folder, catalogue):
 
 @needs_exiftool
 def test_embedding_gives_raw_files_a_sidecar(pairs, catalogue):
-    pytest.importorskip("rawpy")
     before, stamps = files(pairs), times(pairs)
     result = catalogue.write(embed=True)
     assert result.failures == []

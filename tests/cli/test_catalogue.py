@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import shutil
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -90,18 +89,6 @@ def test_a_folder_without_photographs_leaves_no_catalogue(run, tmp_path, data_fo
     assert "No photograph in" in result.stderr
     assert len(list((data_folder / "catalogues").glob("*.sqlite"))) == 1
     assert lines(done(run("status", "--json")))[0]["root"] == "photos"
-
-
-def test_photographs_that_need_a_package_are_named(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "phone.heic").write_bytes(b"\0\0\0\x18ftypheic" + bytes(40))
-    needs = "photos/phone.heic: HEIF, which needs an extra: pip install pillow-heif"
-    result = run("scan", "photos")
-    assert (result.exit_code, needs in result.stderr) == (1, True)
-    make_photographs(tmp_path / "photos" / "others", n_each=1)
-    result = run("scan", "photos")
-    assert (result.exit_code, needs in result.stderr) == (0, True)
 
 
 def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):

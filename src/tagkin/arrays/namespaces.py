@@ -11,7 +11,8 @@ import scipy.sparse
 from array_api_compat import array_namespace, device, is_torch_array
 from numpy.typing import ArrayLike
 
-from tagkin.errors import InvalidInput, MissingExtra, pip_install
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.installing import install_command
 
 __all__ = [
     "Array",
@@ -103,7 +104,7 @@ def on_device(array: np.ndarray, where: str | torch.device) -> torch.Tensor:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtra(f"A device needs torch: {pip_install('torch')}") from error
+        raise MissingExtra(f"A device needs torch: {install_command('torch')}") from error
     try:
         return torch.from_numpy(array).to(where)
     except (AssertionError, RuntimeError, TypeError) as error:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tagkin.catalogue.seen_lists import ListsRead, end_of_name
 from tagkin.collection import Shot, find_photographs, read_metadata, sidecar_names
 from tagkin.collection.keywords import FileMetadata
-from tagkin.errors import InvalidInput, UnreadableImage, pip_install
+from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.images.image_files import why
 from tagkin.wording import count
@@ -69,7 +69,6 @@ class Listing:
     failures: list[Failure]
     raw_of: dict[str, str]
     """The photograph beside each RAW file."""
-    unread_raw: list[str]
 
     def is_hidden(self, file: str) -> bool:
         """Whether a file may exist unseen, because its folder cannot be read."""
@@ -82,11 +81,11 @@ class Listing:
 def list_folder(root: Path) -> Listing:
     """Find the photographs in a folder, with the states of their files and sidecars."""
     failures: list[Failure] = []
-    raw_files: list[tuple[Path, Path | None]] = []
+    raw_files: list[tuple[Path, Path]] = []
     files = find_photographs(
         root, on_skipped=failures.append, on_raw=lambda *pair: raw_files.append(pair)
     )
-    raw_of = {str(raw): str(photo) for raw, photo in raw_files if photo is not None}
+    raw_of = {str(raw): str(photo) for raw, photo in raw_files}
     raws_of: dict[str, list[str]] = {}
     for raw, photo in raw_of.items():
         raws_of.setdefault(photo, []).append(raw)
@@ -110,7 +109,7 @@ def list_folder(root: Path) -> Listing:
             if name in names
         ]
         listed[path] = Listed(path, file, state, _hash([*raws, *sidecars]), raws)
-    return Listing(listed, failures, raw_of, [str(raw) for raw, photo in raw_files if not photo])
+    return Listing(listed, failures, raw_of)
 
 
 def _xmp_names(folder: str) -> frozenset[str]:
@@ -149,8 +148,6 @@ def check_listing(root: Path, listing: Listing) -> None:
     if listing.photographs:
         return
     message = f"No photograph in {root}. If it is on a drive, is the drive connected?"
-    if n_raw := len(listing.unread_raw):
-        message += f" It has {n_raw:,} RAW files, which need {pip_install('raw')}."
     if listing.failures:
         first = listing.failures[0]
         n_unread = count(len(listing.failures), "file")

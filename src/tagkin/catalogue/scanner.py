@@ -67,7 +67,6 @@ class Scan:
     absent: list[str] = field(default_factory=list)
     """Photographs that the tag file names and that do not exist."""
     raw_of: dict[str, str] = field(default_factory=dict)
-    unread_raw: list[str] = field(default_factory=list)
 
     def counts(self) -> dict[str, int]:
         """Return the number of photographs of each kind."""
@@ -116,7 +115,6 @@ class _Scanner:
             len(listing.photographs),
             failures=list(listing.failures),
             raw_of=listing.raw_of,
-            unread_raw=listing.unread_raw,
         )
         self.known = {photo.path: photo for photo in _read_known(database)}
         self.file_tags: FileTags | None = None  # stored with each photograph

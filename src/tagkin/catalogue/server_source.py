@@ -62,7 +62,7 @@ class ServerSource:
             raise InvalidInput(f"{self.title} has no photograph of yours.")
         self._photos = {photo.path: (photo, tags) for photo, tags in photos.items()}
         listed = {photo.path: self._list(photo, tags) for photo, tags in photos.items()}
-        return Listing(listed, failures, {}, [])
+        return Listing(listed, failures, {})
 
     def _list(self, photo: Asset, tags: list[str]) -> Listed:
         file, state = self._database.absolute(photo.path), _state(photo)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tagkin.cli.output import name_root, note, relative, report_problems, say
-from tagkin.errors import InvalidInput, pip_install
+from tagkin.errors import InvalidInput
 from tagkin.progress import Progress
 from tagkin.wording import count, edited_text, name_first
 
@@ -212,6 +212,3 @@ def note_files(result: Scan) -> None:
     if result.raw_of:
         lie = count(len(result.raw_of), "RAW file lies", "RAW files lie")
         note(f"{lie} beside a photograph of the same name: each pair counts as one photograph.")
-    if result.unread_raw:
-        were = count(len(result.unread_raw), "RAW file was", "RAW files were")
-        note(f"{were} skipped. To read RAW files: {pip_install('raw')}")

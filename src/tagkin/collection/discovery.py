@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tagkin.errors import InvalidInput
-from tagkin.images.formats import has_rawpy, raw_suffixes, suffixes, unreadable_suffixes
+from tagkin.images.formats import raw_suffixes, suffixes, unreadable_suffixes
 from tagkin.images.image_files import Failure, why
 
 __all__ = ["find_photographs", "has_photograph"]
@@ -30,7 +30,7 @@ def find_photographs(
     folder: str | os.PathLike[str],
     *,
     on_skipped: Callable[[Failure], None] | None = None,
-    on_raw: Callable[[Path, Path | None], None] | None = None,
+    on_raw: Callable[[Path, Path], None] | None = None,
 ) -> list[Path]:
     """Find the photographs in a folder, by their suffixes, with those in all its subfolders.
 
@@ -39,7 +39,7 @@ def find_photographs(
     ``img10``, the same in every language.
 
     A raw file and a photograph of the same name, ``img1.cr2`` and ``img1.jpg``, are one
-    photograph: the second. Other raw files are photographs if the extra ``raw`` is installed.
+    photograph: the second. Other raw files are photographs.
 
     Parameters
     ----------
@@ -48,12 +48,11 @@ def find_photographs(
         Gets a `Failure` for every subfolder that cannot be read, and for every photograph that is a
         dead link, not a regular file, or in a format that needs a missing package.
     on_raw : callable, optional
-        Gets every raw file that was left out, with the photograph of the same name, or None if
-        raw files cannot be read.
+        Gets every raw file that was left out, with the photograph of the same name.
     """
     path = _check_folder(folder)
     skip = on_skipped or (lambda failure: None)
-    wanted = dict.fromkeys(suffixes() | raw_suffixes(), "") | unreadable_suffixes()
+    wanted = dict.fromkeys(suffixes(), "") | unreadable_suffixes()
     photographs = dict.fromkeys(sorted(_search(path, wanted, set(), skip), key=_sort_key))
     for raw, developed in _excluded_raw(photographs):
         del photographs[raw]
@@ -68,9 +67,9 @@ def has_photograph(folder: str | os.PathLike[str]) -> bool:
     return next(paths, None) is not None
 
 
-def _excluded_raw(photographs: Collection[Path]) -> list[tuple[Path, Path | None]]:
-    """Return raw files with a photograph of the same name, and all if they cannot be read."""
-    raw, readable = raw_suffixes(), has_rawpy()
+def _excluded_raw(photographs: Collection[Path]) -> list[tuple[Path, Path]]:
+    """Return raw files with the photograph of the same name beside them."""
+    raw = raw_suffixes()
     raw_files = [path for path in photographs if path.suffix.lower() in raw]
     if not raw_files:
         return []
@@ -78,8 +77,8 @@ def _excluded_raw(photographs: Collection[Path]) -> list[tuple[Path, Path | None
     for path in photographs:
         if path.suffix.lower() not in raw:
             developed.setdefault((path.parent, path.stem.casefold()), path)
-    pairs = [(path, developed.get((path.parent, path.stem.casefold()))) for path in raw_files]
-    return [pair for pair in pairs if pair[1] or not readable]
+    keys = ((path, (path.parent, path.stem.casefold())) for path in raw_files)
+    return [(path, developed[key]) for path, key in keys if key in developed]
 
 
 def _check_folder(folder: str | os.PathLike[str]) -> Path:

@@ -23,7 +23,8 @@ from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.collection.levels import tidy
 from tagkin.collection.matching import TagTable
 from tagkin.collection.program_databases import ProgramDatabase, open_database
-from tagkin.errors import InvalidInput, MissingExtra, pip_install
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.installing import install_command
 
 __all__ = ["read_apple_photos", "read_digikam", "read_lightroom"]
 
@@ -162,7 +163,7 @@ def _read_with_osxphotos(database: ProgramDatabase, library: Path) -> dict[str, 
         import osxphotos
     except ImportError as error:
         raise MissingExtra(
-            f"A library of Apple Photos needs osxphotos: {pip_install('apple-photos')}"
+            f"A library of Apple Photos needs osxphotos: {install_command('apple-photos')}"
         ) from error
     # it warns of things that keywords do not need, such as the index of Photos' search
     logging.getLogger("osxphotos").setLevel(logging.ERROR)

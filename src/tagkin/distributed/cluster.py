@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from tagkin.arrays.namespaces import LabelMatrix
-from tagkin.errors import ClusterLost, MissingExtra, TagkinError, pip_install
+from tagkin.errors import ClusterLost, MissingExtra, TagkinError
+from tagkin.installing import install_command
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
@@ -35,7 +36,7 @@ def dask() -> ModuleType:
         import dask.array
         import distributed  # noqa: F401
     except ImportError as error:
-        raise MissingExtra(f"Dask is not installed: {pip_install('dask')}") from error
+        raise MissingExtra(f"Dask is not installed: {install_command('dask')}") from error
     # adding a filter twice has no effect
     logging.getLogger("distributed.client").addFilter(_is_no_cancellation)
     return dask

@@ -10,11 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 
-from tagkin.errors import MissingExtra, StorageError, TagkinError, pip_install
+from tagkin.errors import MissingExtra, StorageError, TagkinError
 from tagkin.features.model_files import sha256_of_file
 from tagkin.features.model_registry import ModelEntry
 from tagkin.features.onnx_sessions import first_line
 from tagkin.filesystem import folder_lock, make_private_folder, replace_file
+from tagkin.installing import install_command
 from tagkin.progress import Progress, silent
 
 __all__ = ["download_model"]
@@ -129,7 +130,7 @@ def _import_hub() -> ModuleType:
         from huggingface_hub.utils import logging
     except ImportError as error:
         raise MissingExtra(
-            f"Models are downloaded with huggingface_hub: {pip_install('models')}"
+            f"Models are downloaded with huggingface_hub: {install_command('models')}"
         ) from error
     logging.set_verbosity_error()
     return huggingface_hub

@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
+from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features.model_files import read_settings
 from tagkin.features.onnx_files import read_onnx_file
 from tagkin.features.onnx_sessions import Network, choose_node, first_line
+from tagkin.installing import install_command
 from tagkin.records.forms import check_record
 from tagkin.records.rules import Refused, Sizes, Whole
 
@@ -176,7 +177,7 @@ def _open_tokenizer(path: str) -> Tokenizer:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise MissingExtra(
-            f"The package tokenizers is needed to read {path}: {pip_install('text')}"
+            f"The package tokenizers is needed to read {path}: {install_command('text')}"
         ) from error
     if not Path(path).is_file():
         raise StorageError(f"{path} is missing: the tokenizer of the text encoder.")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image, ImageFile
 
-from tagkin.errors import UnreadableImage, pip_install
+from tagkin.errors import UnreadableImage
 from tagkin.images.file_blocks import Scan, TooManySegments, check_block_count, first_scan
-from tagkin.images.formats import RAW, format_of_file, has_rawpy, open_header
+from tagkin.images.formats import RAW, format_of_file, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_warnings import quiet
@@ -178,8 +178,6 @@ def _develop(data: bytes, max_pixels: int) -> np.ndarray:
 @contextmanager
 def _open_raw(data: bytes, max_pixels: int) -> Iterator[RawPy]:
     """Open a raw file and read its header; all errors become `UnreadableImage`."""
-    if not has_rawpy():
-        raise UnreadableImage(f"{RAW}, which needs an extra: {pip_install('raw')}")
     import rawpy
 
     try:

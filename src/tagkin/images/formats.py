@@ -24,14 +24,14 @@ from PIL import (
     features,
 )
 
-from tagkin.errors import InvalidInput, UnreadableImage, pip_install
+from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images.file_blocks import directories
+from tagkin.installing import install_command
 
 __all__ = [
     "RAW",
     "format_of",
     "format_of_file",
-    "has_rawpy",
     "is_raw_tiff",
     "open_header",
     "raw_suffixes",
@@ -106,9 +106,8 @@ _SAME_TYPE = (
 )
 _SUFFIXES = {".webp", ".gif", ".bmp", ".psd", *_AVIF}.union(*_SAME_TYPE)
 
-_NEEDS_HEIF = f"HEIF, which needs an extra: {pip_install('heif')}"
 _NO_READER = {".jxl": "JPEG XL, which tagkin does not read; export it as JPEG or TIFF"}
-_NEEDS_AVIF = "AVIF, which needs a newer Pillow: pip install 'pillow>=11.3'"
+_NEEDS_AVIF = f"AVIF, which needs a newer Pillow: {install_command('avif')}"
 
 _SIGNATURES = (
     (rb"\xff\xd8\xff", "JPEG"),
@@ -151,14 +150,12 @@ def format_of_file(data: bytes) -> str:
 
 def suffixes() -> frozenset[str]:
     """Return the suffixes of readable photographs, in lower case."""
-    pictures = _SUFFIXES - unreadable_suffixes().keys()
-    return frozenset(pictures | (raw_suffixes() if has_rawpy() else set()))
+    return frozenset((_SUFFIXES - unreadable_suffixes().keys()) | raw_suffixes())
 
 
 def unreadable_suffixes() -> dict[str, str]:
     """Return suffixes of photographs, not RAW, that cannot be read, each with a reason."""
-    reasons = dict.fromkeys(() if _has_pillow_heif() else _HEIF, _NEEDS_HEIF)
-    return _NO_READER | reasons | dict.fromkeys(() if _has_avif() else _AVIF, _NEEDS_AVIF)
+    return _NO_READER | dict.fromkeys(() if _has_avif() else _AVIF, _NEEDS_AVIF)
 
 
 def suffixes_of_type(name: str) -> list[str]:
@@ -169,7 +166,7 @@ def suffixes_of_type(name: str) -> list[str]:
             return list(group)
     if suffix == ".raw":
         return sorted(raw_suffixes())
-    if suffix in suffixes() | raw_suffixes():
+    if suffix in suffixes():
         return [suffix]
     raise InvalidInput(
         f"{name!r} is not a type of photographs. Use a type such as jpg, tif or raw."
@@ -185,9 +182,7 @@ def open_header(file: BinaryIO, kind: str) -> ImageFile.ImageFile:
     if kind in _READERS:
         return _READERS[kind](file)
     if kind == "HEIF":
-        if not _has_pillow_heif():
-            raise UnreadableImage(_NEEDS_HEIF)
-        from pillow_heif import HeifImageFile
+        from pi_heif import HeifImageFile  # slow to import
 
         return HeifImageFile(file)
     if kind == "AVIF":
@@ -203,26 +198,9 @@ def _has_avif() -> bool:
     return "avif" in features.modules and bool(features.check("avif"))  # Pillow 11.0 lacks it
 
 
-def _has_pillow_heif() -> bool:
-    try:
-        import pillow_heif
-    except ImportError:
-        return False
-    return hasattr(pillow_heif, "HeifImageFile")
-
-
 def raw_suffixes() -> frozenset[str]:
-    """Return the suffixes of raw files, in lower case, readable or not."""
+    """Return the suffixes of raw files, in lower case."""
     return frozenset(f".{suffix}" for suffix in _RAW_SUFFIXES.split())
-
-
-def has_rawpy() -> bool:
-    """Whether raw files can be read."""
-    try:
-        import rawpy
-    except ImportError:
-        return False
-    return hasattr(rawpy, "imread")
 
 
 def is_raw_tiff(data: bytes) -> bool:

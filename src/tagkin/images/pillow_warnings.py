@@ -45,7 +45,7 @@ class _SharedContext:
 @contextmanager
 def _ignore_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"(PIL|pillow_heif)(\.|$)")
+        warnings.filterwarnings("ignore", module=r"(PIL|pi_heif)(\.|$)")
         yield
 
 

