@@ -26,7 +26,7 @@ from PIL import Image
 
 from benchmarks.process import environment, say
 from tagkin.catalogue import Catalogue, open_for_scan
-from tagkin.server import Access, Review, Server
+from tagkin.server import Access, Desk, Review, Server
 from tagkin.server.thumbnail_cache import SIZES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -92,7 +92,7 @@ def served(catalogue: Catalogue, cache: Path) -> Iterator[str]:
     contents = [content for (content,) in catalogue.database.rows("SELECT id FROM contents")]
     for one in catalogue.photographs.files_of(contents).values():
         review.thumbnails.picture(catalogue.absolute(one.path), one.digest, SIZES[0])
-    server = Server(review, Access(), port=0)
+    server = Server(Desk(review), Access(), port=0)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

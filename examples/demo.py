@@ -19,13 +19,13 @@ from tqdm import tqdm
 
 import tagkin
 from examples.round_trip import round_trip
-from examples.scenes import make_scenes
 from tagkin.annotator import Annotator, Quality
 from tagkin.annotator.quality import MEASURES
 from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.collection import Collection
 from tagkin.features import default_cache_folder
-from tagkin.server import Access, Review, Server
+from tagkin.scenes import make_scenes
+from tagkin.server import Access, Desk, Review, Server
 
 OUTPUT = Path("build/demo")
 N_SCENES, N_UNTAGGED = 240, 60
@@ -88,7 +88,7 @@ def show_review(catalogue: Catalogue) -> None:
         print(f"To review it: tagkin review --catalogue {catalogue.path}")
         return
     review = Review(catalogue, default_cache_folder())
-    server = Server(review, Access())
+    server = Server(Desk(review), Access())
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     print(f"Open the review page:\n\n  {server.address}\n\nPress Enter to stop.")

@@ -22,7 +22,7 @@ from typing import Any
 from PIL import Image
 
 from tagkin.catalogue import Catalogue, open_for_scan
-from tagkin.server import Access, Review, Server
+from tagkin.server import Access, Desk, Review, Server
 from tagkin.server.mapping import write_map
 
 IMAGES = Path("docs/images")
@@ -108,7 +108,7 @@ def with_kin(catalogue: Catalogue, labels: dict[str, list[str]]) -> int:
 def served(catalogue: Catalogue, home: Path) -> Iterator[str]:
     """A running review; its address."""
     review = Review(catalogue, home / "cache", fits=False)
-    server = Server(review, Access(), port=0)
+    server = Server(Desk(review), Access(), port=0)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     yield server.address

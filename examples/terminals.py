@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from examples.scenes import make_scenes
+from tagkin.scenes import make_scenes
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 WIDTH, LINES = 92, 16  # characters of a line, lines of an output

@@ -85,6 +85,7 @@ SWEEPS = (
         for case in ("2-", "6-", "7-True", "8-")
     ),
     "tests/lexicons/test_wordnet_published.py",
+    "tests/test_scenes.py",
     "tests/server/test_browser",
     "tests/server/test_interleaving.py::test_every_other_order",
     "tests/storage/test_replacing.py::test_adding_images_and_saving_survives_kills[1]",

@@ -49,6 +49,8 @@ ALLOWED = {
     "sqlite": {"errors", "filesystem"},
     "machine": set(),
     "progress": set(),
+    "scenes": {"scene_parts"},
+    "scene_parts": set(),
     "kernels": FOUNDATION,
     "lexicons": FOUNDATION,
     "labels": FOUNDATION | {"lexicons"},
@@ -116,6 +118,7 @@ ALLOWED = {
         "images",
         "labels",
         "machine",
+        "scenes",
         "templating",
         "wording",
     },
@@ -151,12 +154,12 @@ EVERYWHERE = {
     "tqdm",
 }
 OF_ONE_ROOM = {
-    "PIL": {"features", "images", "pages"},
+    "PIL": {"features", "images", "pages", "scene_parts", "scenes"},
     "jinja2": {"pages", "server", "templating"},
     "lxml": {"collection"},
     "onnxruntime": {"features"},
     "pi_heif": {"images"},
-    "platformdirs": {"catalogue", "features"},
+    "platformdirs": {"catalogue", "features", "server"},
     "rawpy": {"images"},
     "rich": {"cli"},
     "typer": {"cli"},
@@ -209,6 +212,8 @@ PURE = set(ALLOWED) - {
     "lexicons",
     "machine",
     "pages",
+    "scene_parts",
+    "scenes",
     "server",
     "sqlite",
     "feature_files",
@@ -676,7 +681,10 @@ DOORS = [
         r"^\s*(import|from) tagkin\.immich\b(?!\.name\b)",
         ["src"],
         {
-            *(f"src/tagkin/catalogue/{name}.py" for name in ("catalogue", "server_source")),
+            *(
+                f"src/tagkin/catalogue/{name}.py"
+                for name in ("catalogue", "connecting", "server_source")
+            ),
             "src/tagkin/cli/commands/connect.py",
             *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "library", "server")),
         },

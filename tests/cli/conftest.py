@@ -167,8 +167,9 @@ def start_program(forked: Start, environment: dict[str, str], tmp_path: Path) ->
     """Start what follows ``python`` in a process of its own, with pipes."""
 
     def started(*command: object, **kwargs: object) -> subprocess.Popen:
-        settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | kwargs
-        return forked([*map(str, command)], env=environment, cwd=tmp_path, **settings)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        settings = {"cwd": tmp_path, **pipes, **kwargs}
+        return forked([*map(str, command)], env=environment, **settings)
 
     return started
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import lxml.html
 
-from tagkin.server import Access, Review, Server
+from tagkin.server import Access, Desk, Review, Server
 
 
 class Answer(NamedTuple):
@@ -49,9 +49,10 @@ class Results(NamedTuple):
 class Running:
     """A server in a thread of this process, at a port that is free."""
 
-    def __init__(self, review: Review):
+    def __init__(self, review: Review | None, **options: Any):
         self.access = Access()
-        self.server = Server(review, self.access, port=0)
+        self.desk = Desk(review)
+        self.server = Server(self.desk, self.access, port=0, **options)
         self._thread = threading.Thread(target=self.server.run, daemon=True)
         self._thread.start()
 
@@ -61,6 +62,10 @@ class Running:
 
     def stop(self) -> None:
         self.server.stop()
+        self.stop_when_left()
+
+    def stop_when_left(self) -> None:
+        """Wait for the server to end by itself."""
         self._thread.join(timeout=120)
         assert not self._thread.is_alive()
 

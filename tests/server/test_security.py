@@ -9,7 +9,7 @@ import pytest
 
 from tagkin.catalogue import Catalogue
 from tagkin.errors import InvalidInput
-from tagkin.server import Access, Review, Server
+from tagkin.server import Access, Desk, Review, Server
 from tagkin.server.pages import Assets
 from tagkin.server.security import MAX_BODY
 from tests.catalogue.suggested import content, decisions
@@ -74,7 +74,10 @@ def test_the_secret_becomes_a_cookie_that_no_script_reads(running: Running) -> N
     person = Browser(running.port)
     response = person.open(running.access.key)
     folder = f"/{running.access.folder}/"
-    assert (response.status, response.headers["location"]) == (303, folder)  # without the key
+    assert (response.status, response.headers["location"]) == (
+        303,
+        f"{folder}1/",
+    )  # without the key
     name, *attributes = response.headers["set-cookie"].split("; ")
     assert set(attributes) == {"HttpOnly", "SameSite=strict", f"Path={folder}"}
     assert running.access.key not in name
@@ -87,7 +90,7 @@ def test_whoever_comes_from_elsewhere_is_led_on_by_a_page_of_ours(running: Runni
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     response = person.get(f"/?key={running.access.key}", **link)
     assert (response.status, "set-cookie" in response.headers) == (200, True)
-    assert f'http-equiv="refresh" content="0; url=/{running.access.folder}/"' in response.text
+    assert f'http-equiv="refresh" content="0; url=/{running.access.folder}/1/"' in response.text
     assert running.access.key not in response.text
 
 
@@ -119,7 +122,7 @@ def test_bound_to_loopback_only(running: Running) -> None:
 
 def test_an_address_that_is_taken_is_a_sentence(review: Review, running: Running) -> None:
     with pytest.raises(InvalidInput, match=rf"port {running.port}: .*--port"):
-        Server(review, Access(), running.port)
+        Server(Desk(review), Access(), running.port)
 
 
 @pytest.mark.parametrize(

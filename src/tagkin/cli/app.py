@@ -20,7 +20,7 @@ from tagkin.version import __version__
 _COLLECT_AFTER = 20_000
 
 _EPILOG = """\b
-Start with tagkin review ~/Pictures, which opens a page in your browser.
+Start with tagkin alone, which opens a page in your browser.
 tagkin COMMAND --help explains a command, with examples.
 Exit codes: 0 done, 1 failed, 2 invalid usage, 130 interrupted.
 """
@@ -82,7 +82,8 @@ def _new_typer(name: str, text: str, epilog: str | None = None) -> typer.Typer:
         cls=CommandGroup,
         help=text,
         epilog=epilog,
-        no_args_is_help=True,
+        no_args_is_help=name != "tagkin",
+        invoke_without_command=name == "tagkin",
         add_completion=name == "tagkin",  # once, for all commands
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -105,6 +106,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _tagkin(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -112,7 +114,10 @@ def _tagkin(
         ),
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        from tagkin.cli.commands.review import open_start_page
+
+        guard_command(open_start_page)()
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from tagkin.errors import InvalidInput
 from tagkin.images.formats import raw_suffixes, suffixes, unreadable_suffixes
 from tagkin.images.image_files import Failure, why
 
-__all__ = ["find_photographs", "has_photograph"]
+__all__ = ["find_photographs", "has_photograph", "is_left_out"]
 
 # Folders and files that systems and network drives put beside a person's photographs.
 _SYSTEM_NAME = re.compile(
@@ -67,6 +67,11 @@ def has_photograph(folder: str | os.PathLike[str]) -> bool:
     return next(paths, None) is not None
 
 
+def is_left_out(name: str) -> bool:
+    """Whether a file or folder of this name is hidden, or the system's own."""
+    return name.startswith(".") or _SYSTEM_NAME.fullmatch(name.casefold()) is not None
+
+
 def _excluded_raw(photographs: Collection[Path]) -> list[tuple[Path, Path]]:
     """Return raw files with the photograph of the same name beside them."""
     raw = raw_suffixes()
@@ -117,7 +122,7 @@ def _search(
         for entry in listed:
             # not entry.path: it would lose that a relative folder is "."
             path = folder / entry.name
-            if entry.name.startswith(".") or _SYSTEM_NAME.fullmatch(entry.name.casefold()):
+            if is_left_out(entry.name):
                 continue
             if _is_folder(entry):
                 (linked if entry.is_symlink() else folders).append(path)

@@ -1,13 +1,21 @@
-"""The review page: a local web server for one catalogue.
+"""The pages: a local web server for a start page and one catalogue at a time.
 
 The modules:
 
 Requests:
 
-- `serving`: the web server, and errors as sentences
+- `serving`: the web server, which addresses belong to what is open, and errors as sentences
 - `security`: the guard in front of all routes
 - `pages`: routes of pages and pictures; templates, scripts and styles
 - `api`: routes that answer with JSON
+
+The start page:
+
+- `start`: its routes: recent collections, choosing a folder, Immich, the sample, the end
+- `desk`: `Desk`, which has at most one collection open, and opens others in its place
+- `start_folders`: the folders that a person may choose from
+- `presence`: which pages are open, so the server can end with the last one
+- `only_server`: one server for a person
 
 Answers:
 
@@ -33,6 +41,8 @@ from typing import TYPE_CHECKING
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tagkin.server.desk import Desk as Desk
+    from tagkin.server.only_server import OnlyServer as OnlyServer
     from tagkin.server.security import Access as Access
     from tagkin.server.serving import Server as Server
     from tagkin.server.session import Review as Review
@@ -40,10 +50,12 @@ if TYPE_CHECKING:
 # Imported at first use, because the process of a background fit needs none of them.
 _HOMES = {
     "Access": "security",
+    "Desk": "desk",
+    "OnlyServer": "only_server",
     "Review": "session",
     "Server": "serving",
 }
 
-__all__ = ["Access", "Review", "Server"]
+__all__ = ["Access", "Desk", "OnlyServer", "Review", "Server"]
 
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -317,6 +317,7 @@ def _environment() -> Environment:
         "tagkin.server",
         percent=percent,
         thousands=lambda n: f"{n:,.0f}",
+        basename=lambda path: os.path.basename(path) or path,
     )
     static = resources.files("tagkin.server") / "static"
     scripts = sorted(file.name for file in static.iterdir() if file.name.endswith(".js"))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from starlette.datastructures import MutableHeaders
@@ -68,8 +69,8 @@ class Access:
 class Guard:
     """An ASGI application that passes allowed requests on to another."""
 
-    def __init__(self, app: ASGIApp, access: Access):
-        self.app, self.access = app, access
+    def __init__(self, app: ASGIApp, access: Access, home: Callable[[], str] = lambda: ""):
+        self.app, self.access, self._home = app, access, home
         self._folder = f"/{access.folder}"
         self._keys = {access.key, access.first_key}
 
@@ -134,13 +135,15 @@ class Guard:
         A browser that comes from another site sends the cookie only from a page of ours.
         """
         site = request.headers.get("sec-fetch-site", "none")
-        home = f"{self._folder}/"
+        home = f"{self._folder}/{self._home()}"
         answer: Response
         if site in ("none", "same-origin"):
             answer = RedirectResponse(home, 303)
         else:
             answer = HTMLResponse(_ENTRANCE.format(home=home))
-        answer.set_cookie(_COOKIE, self.access.session, path=home, httponly=True, samesite="strict")
+        answer.set_cookie(
+            _COOKIE, self.access.session, path=f"{self._folder}/", httponly=True, samesite="strict"
+        )
         return answer
 
 

@@ -1,10 +1,16 @@
-"""The web server: listens at an address, routes behind a guard, errors as sentences."""
+"""The web server: listens at an address, routes behind a guard, errors as sentences.
+
+Behind the guard, the addresses of a collection start with its number. All others are those of the
+start page.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
+from pathlib import Path
 
 import anyio
 import uvicorn
@@ -12,36 +18,57 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.machine import return_memory_at_once
-from tagkin.server import api, pages
+from tagkin.server import api, pages, start
+from tagkin.server.desk import Desk, Opened
+from tagkin.server.presence import Presence
 from tagkin.server.security import HOST, Access, Guard
 from tagkin.server.session import Review
+from tagkin.server.start_folders import Folders
 
 DEFAULT_PORT = 8765
 _IDLE = 60  # seconds that a browser's connection stays open between two requests
 _MAX_CONNECTIONS = 64  # some systems allow a process only 256 open files
 _BACKLOG = 32  # connections accepted at once
 _PATIENCE = 3  # seconds for unfinished answers when the server stops
+_NUMBERED = re.compile(r"/([0-9]{1,9})(?=/)")
 _HTTP_ERRORS = {404: "There is no such page.", 405: "This method is not allowed here."}
 
 
 class Server:
-    """A review at an address of this machine, where requests wait for `run`.
+    """A desk at an address of this machine, where requests wait for `run`.
 
-    The default `port` is 8765, or any free port; 0 is any free port.
+    The default `port` is 8765, or any free port; 0 is any free port. `ends_when_left` ends `run` a
+    minute after the last page was closed.
     """
 
-    def __init__(self, review: Review, access: Access, port: int | None = None):
+    def __init__(
+        self,
+        desk: Desk,
+        access: Access,
+        port: int | None = None,
+        *,
+        ends_when_left: bool = False,
+        within: Path | None = None,
+    ):
         self._socket = _listen(port)
         self.port = int(self._socket.getsockname()[1])
         self.address = access.address(self.port)
         self.first_address = access.address(self.port, once=True)
+        self._presence = Presence()
+        self.was_left = False
+        """Whether `run` ended because all pages were closed."""
+        self._desk, self._ends_when_left = desk, ends_when_left
+        work = start.Start(
+            desk, Folders(within), self._presence, self.stop, ends_when_left=ends_when_left
+        )
         config = uvicorn.Config(
-            _create_app(review, access),
+            _create_app(work, access),
             log_level="error",
             access_log=False,
             server_header=False,
@@ -58,6 +85,8 @@ class Server:
     def run(self) -> None:
         """Answer until Ctrl-C, or until another thread calls `stop`."""
         return_memory_at_once()
+        if self._ends_when_left:
+            self._presence.watch(self._leave, lambda: self._desk.is_busy)
         try:
             with contextlib.suppress(KeyboardInterrupt):
                 self._server.run(sockets=[self._socket])
@@ -70,7 +99,12 @@ class Server:
 
     def close(self) -> None:
         """Release the address, as `run` does at its end."""
+        self._presence.stop()
         self._socket.close()
+
+    def _leave(self) -> None:
+        self.was_left = True
+        self.stop()
 
 
 class _Connection(H11Protocol):
@@ -117,22 +151,73 @@ def _listen(port: int | None) -> socket.socket:
 # --- the application ---------------------------------------------------------------------------
 
 
-def _create_app(review: Review, access: Access) -> ASGIApp:
-    """Create the ASGI application of a review, which the caller closes."""
+def _create_app(work: start.Start, access: Access) -> ASGIApp:
+    """Create the ASGI application of a desk, which the caller closes."""
+    app = _new_app(work)
+    app.include_router(start.router)
+    app.include_router(start.everywhere)
+    return Guard(_Addresses(work, app), access, lambda: _home(work.desk))
+
+
+def _home(desk: Desk) -> str:
+    """Return the first page, from the secret folder."""
+    return "" if desk.opened is None else f"{desk.opened.number}/"
+
+
+class _Addresses:
+    """Passes a request on to the collection with the number in its path, or to the start page."""
+
+    def __init__(self, work: start.Start, app: ASGIApp):
+        self._work, self._app = work, app
+        self._opened: Opened | None = None  # that the next application is for
+        self._review_app: ASGIApp = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        folder = scope["root_path"]
+        numbered = _NUMBERED.match(scope["path"], len(folder))
+        if numbered is None:
+            await self._app(scope, receive, send)
+            return
+        opened = self._work.desk.opened
+        if opened is None or int(numbered[1]) != opened.number:
+            await _say_closed(Request(scope), folder)(scope, receive, send)
+            return
+        if opened is not self._opened:
+            self._opened, self._review_app = opened, _review_app(self._work, opened.review)
+        await self._review_app({**scope, "root_path": f"{folder}/{opened.number}"}, receive, send)
+
+
+def _say_closed(request: Request, folder: str) -> Response:
+    """Answer a window that shows a collection which is no longer open."""
+    is_visit = request.headers.get("sec-fetch-mode", "navigate") == "navigate"
+    if is_visit and request.method == "GET" and "/api/" not in request.scope["path"]:
+        return RedirectResponse(f"{folder}/start", 303)
+    return api.Json({"error": "Another collection was opened. Reload the page."}, 410)
+
+
+def _review_app(work: start.Start, review: Review) -> ASGIApp:
+    app = _new_app(work)
+    app.state.review = review
+    app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
+    app.include_router(api.router, prefix=api.PREFIX)
+    app.include_router(start.everywhere)
+    app.include_router(pages.router)
+    return app
+
+
+def _new_app(work: start.Start) -> FastAPI:
     app = FastAPI(
         openapi_url=None,
         redirect_slashes=False,
         # nothing leaves the machine, whatever the environment asks for
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
-    app.state.review = review
-    app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
-    app.include_router(api.router, prefix=api.PREFIX)
-    app.include_router(pages.router)
+    app.state.start = work
     app.mount("/static", pages.Assets())
     for kind in (InvalidInput, StorageError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _answer_error)
-    return Guard(app, access)
+    return app
 
 
 def _answer_error(request: Request, error: Exception) -> Response:

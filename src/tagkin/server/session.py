@@ -47,6 +47,8 @@ class Review:
         words: Sequence[str] = (),
     ):
         self._writer, self._fits = catalogue, fits
+        self.root = catalogue.root
+        """The folder of the collection."""
         self._writing = threading.Lock()
         self.readers = Readers(catalogue.path)
         self.order = Order()

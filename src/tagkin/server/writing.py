@@ -81,6 +81,12 @@ class FileWriter:
         with self._lock:
             return {**self._state, "plans": self._n_plans}
 
+    @property
+    def is_running(self) -> bool:
+        """Whether files are being written."""
+        with self._lock:
+            return bool(self._state["state"] == "running")
+
     # --- planning -------------------------------------------------------------------------------
 
     def plan(self, way: Way, version: int) -> dict[str, object] | None:

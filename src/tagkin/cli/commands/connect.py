@@ -47,8 +47,9 @@ def connect(
     tagkin connect immich https://immich.example.org
     tagkin connect immich http://192.168.1.5:2283
     """
+    from tagkin.catalogue.connecting import connect_immich
     from tagkin.catalogue.known_catalogues import server_folder
-    from tagkin.immich import Connection, ImmichServer, check_address, store_connection
+    from tagkin.immich import check_address
 
     folder, address = server_folder(), check_address(address)
     if dry_run:
@@ -58,9 +59,7 @@ def connect(
         say(f"Would connect to {address}, and keep the key in {relative(folder)}.")
         say("Dry run; nothing was sent or written.")
         return
-    connection = Connection(address, _read_key())
-    user = ImmichServer(connection, folder).check()
-    store_connection(folder, connection)
+    user = connect_immich(address, _read_key())
     if as_json:
         send_json({"address": address, "dry_run": False, "user": user})
         return
@@ -72,11 +71,11 @@ def connect(
 
 def _read_key() -> str:
     """Return the key from the environment, or as a person types it, unseen."""
+    from tagkin.catalogue.connecting import check_key
+
     key = os.environ.get(_KEY, "").strip()
     if not key:
         if not sys.stdin.isatty():
             raise InvalidInput(f"There is no key: put it into {_KEY}, or type it in a terminal.")
-        key = str(typer.prompt("Key", hide_input=True, err=True)).strip()
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise InvalidInput("A key has letters, digits and signs only. Copy it from Immich again.")
-    return key
+        key = str(typer.prompt("Key", hide_input=True, err=True))
+    return check_key(key)

@@ -9,6 +9,7 @@ import * as map from "./map.js";
 import * as overview from "./overview.js";
 import { shown } from "./page.js";
 import * as photograph from "./photograph.js";
+import "./presence.js";
 import * as search from "./search.js";
 import * as selection from "./selection.js";
 import * as state from "./state.js";

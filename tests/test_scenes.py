@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from examples.scenes import TAGS, make_scenes
 from tagkin.collection.tag_files import read_tags
+from tagkin.scenes import TAGS, make_scenes
 
 
 @pytest.fixture(scope="module")

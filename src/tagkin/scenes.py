@@ -5,7 +5,7 @@ Colours, light, horizon, grain and print vary at random and are independent of t
 pictures that look alike often show different things. The true labels are known; the tags miss some
 of them, and a few are wrong.
 
-No download is needed. A thousand pictures take about ten seconds: ``python -m examples.scenes``.
+A thousand pictures take about ten seconds: ``python -m tagkin.scenes``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageChops, ImageFilter, ImageOps
 
-from examples.scene_parts import (
+from tagkin.scene_parts import (
     FINER,
     HEIGHT,
     SNOW,
