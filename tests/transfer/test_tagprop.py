@@ -67,6 +67,11 @@ def softmax(x):
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
+def prior(slopes, Y):
+    """Slopes of 100 cost as much as a present label with the odds e^½."""
+    return 0.5 / Y.sum() * (np.asarray(slopes) ** 2).sum() / (2 * 100**2)
+
+
 def some_sigmoids():
     rng = np.random.default_rng(5)
     return Sigmoids(rng.uniform(-1, 4, D), rng.uniform(-3, 1, D))
@@ -171,7 +176,7 @@ def test_gradient_and_hessian_of_the_sigmoids():
 
     value, gradient, curvature = problem(0, 0)
     whole, _ = likelihood_loss(p, pairs, Sigmoids(a, b))
-    assert value.sum() == pytest.approx(whole, rel=1e-12)
+    assert value.sum() == pytest.approx(whole + prior(a, Y), rel=1e-12)
     step = 1e-6
     for place, change in enumerate(((step, 0), (0, step))):
         up, down = problem(*change), problem(*(-c for c in change))
@@ -243,13 +248,20 @@ def test_no_sigmoids_are_better(monotone, missing):
         sign = 2 * Y[:, t] - 1
 
         def loss(x, cost=cost, sign=sign, p=p[:, t]):
-            return cost @ np.logaddexp(0, -sign * (x[0] * p + x[1]))
+            return cost @ np.logaddexp(0, -sign * (x[0] * p + x[1])) + prior(x[0], Y)
 
         best = scipy.optimize.minimize(
             loss, [0.5, 0.0], bounds=[(0 if monotone else -500, 500), (None, None)], tol=1e-10
         )
         assert loss((fitted.slope[t], fitted.offset[t])) <= best.fun + 1e-7
     assert (fitted.slope >= 0).all() or not monotone
+
+
+def test_slopes_stay_moderate_if_nearly_all_images_are_neighbours():
+    """Votes are nearly the same everywhere: without a prior, the largest slope is 3,130."""
+    X, Y, _ = make_collection(40)
+    model = TagProp(35).fit(X, Y)
+    assert 0 < model.slopes_.max() < 300
 
 
 def test_a_label_that_goes_with_fewer_neighbours():
@@ -280,12 +292,13 @@ def in_turns(weights, monotone, indices, distances, Y):
 
     def loss(p, sigmoids):
         margin = (2 * Y - 1) * (sigmoids[:D] * p + sigmoids[D:])
-        return (cost * np.logaddexp(0, -margin)).sum()
+        return (cost * np.logaddexp(0, -margin)).sum() + prior(sigmoids[:D], Y)
 
     def gradient(p, sigmoids):
         signs = 2 * Y - 1
         slope = -cost * signs * expit(-signs * (sigmoids[:D] * p + sigmoids[D:]))
-        return np.append((slope * p).sum(axis=0), slope.sum(axis=0))
+        by_prior = 0.5 / Y.sum() * sigmoids[:D] / 100**2
+        return np.append((slope * p).sum(axis=0) + by_prior, slope.sum(axis=0))
 
     for turn in range(11):
         if turn % 2:
@@ -301,7 +314,7 @@ def in_turns(weights, monotone, indices, distances, Y):
                 bounds=bounds_s,
                 tol=1e-11,
             ).x
-    return loss(predicted(x), sigmoids)
+    return loss(predicted(x), sigmoids) - prior(sigmoids[:D], Y)
 
 
 @pytest.mark.parametrize("weights", ["rank", "distance"])
@@ -309,7 +322,6 @@ def in_turns(weights, monotone, indices, distances, Y):
 def test_weights_and_sigmoids_in_turn(weights, monotone):
     model, indices, distances, Y = fitted(weights=weights, monotone=monotone)
     expected = in_turns(weights, monotone, indices, distances, Y)
-    assert model.loss_ <= expected + 1e-6
     assert model.loss_ == pytest.approx(expected, abs=1e-4)
     assert (model.slopes_ >= 0).all() or not monotone
     bare = TagProp(K, weights, sigmoids=False).fit_neighbors(indices, distances, Y)
@@ -419,10 +431,11 @@ def test_lists_of_another_length_than_was_learned():
 
 @pytest.mark.parametrize(
     ("parameters", "reached"),
-    [({"sigmoids": False}, 1.5288), ({"monotone": False}, 0.4094), ({}, 0.4098)],
+    [({"sigmoids": False}, 1.5288), ({"monotone": False}, 0.4094 + 7e-4), ({}, 0.4098 + 4e-4)],
     ids=["rank", "sigmoids", "monotone"],
 )
 def test_the_loss_of_the_original_code_on_corel5k(parameters, reached):
+    """But for what the prior of the slopes adds to it."""
     shared = Path(__file__).parent.parent.parent.parent / "shared" / "data"
     path = Path(os.environ.get("TAGKIN_DATA", shared)) / "corel5k_tagprop.npz"
     if not path.exists():

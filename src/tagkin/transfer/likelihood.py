@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 EPSILON = 1e-3  # predictions lie in [ε/2, 1 − ε/2]: a wrong prediction has a finite loss
+_SLOPE = 100  # standard deviation of the prior of slopes: 1 % of the weight moves log-odds by 1
 _TOLERANCE = 1e-9  # of the loss, which is about 1
 _OPTIONS = {"ftol": _TOLERANCE, "gtol": 0, "maxiter": 1000, "maxcor": 20}
 
@@ -142,8 +143,9 @@ def fit_label_sigmoids(
 ) -> Sigmoids:
     """Fit slopes and offsets of least loss for p (P,) by damped Newton steps, for all labels.
 
-    With `monotone`, slopes are at least 0. If a label's images separate perfectly, the best slope
-    is infinite, and the slope stops at a steep limit.
+    With `monotone`, slopes are at least 0. Slopes have a weak prior, c a² / (2 · 100²) with the
+    cost c of a present label: without it they reach thousands if nearly all images are neighbours,
+    and rounding decides on probabilities. On Corel5k it raises the loss from .4096 to .4101.
     """
     d = len(pairs.unsupported_present)
     best = start or Sigmoids(np.zeros(d), np.zeros(d))
@@ -170,7 +172,7 @@ def sigmoid_problem(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return each label's loss (D,), its gradient by (a, b) (2, D), and its Hessian (3, D).
 
-    The rows of the Hessian are aa, ab and bb.
+    The loss includes that of the prior. The rows of the Hessian are aa, ab and bb.
     """
     a, b = (like(part, p)[pairs.label] for part in sigmoids)
     losses, wrong = _logistic(pairs.sign * (a * p + b))
@@ -179,13 +181,14 @@ def sigmoid_problem(
     b, by_label = sigmoids.offset, pairs.by_label
     present, absent = pairs.unsupported_present, pairs.unsupported_absent
     p_unsupported = expit(b)
-    loss = by_label(pairs.cost * losses)
+    precision = pairs.costs[0] / _SLOPE**2
+    loss = by_label(pairs.cost * losses) + precision * sigmoids.slope**2 / 2
     loss += present * np.logaddexp(0, -b) + absent * np.logaddexp(0, b)
     by_offset = by_label(slope) + absent * p_unsupported - present * (1 - p_unsupported)
-    gradient = np.stack([by_label(slope * p), by_offset])
+    gradient = np.stack([by_label(slope * p) + precision * sigmoids.slope, by_offset])
     curve_p = curve * p
     by_offset_twice = by_label(curve) + (absent + present) * p_unsupported * (1 - p_unsupported)
-    curvature = np.stack([by_label(curve_p * p), by_label(curve_p), by_offset_twice])
+    curvature = np.stack([by_label(curve_p * p) + precision, by_label(curve_p), by_offset_twice])
     return loss, gradient, curvature
 
 

@@ -90,7 +90,7 @@ class Pairs:
     def cost(self) -> Array:
         """Return c of each pair, shape (P,)."""
         xp = namespace(self.present)
-        cost_present, cost_absent = self._costs
+        cost_present, cost_absent = self.costs
         present = xp.astype(self.present, xp.float64)
         return cost_present * present + cost_absent * (1 - present)
 
@@ -103,16 +103,17 @@ class Pairs:
     @cached_property
     def unsupported_present(self) -> np.ndarray:
         """Cost of all images with the label but without neighbours that have it, shape (D,)."""
-        return self._costs[0] * (self.positives - self.by_label((self.sign + 1) / 2))
+        return self.costs[0] * (self.positives - self.by_label((self.sign + 1) / 2))
 
     @cached_property
     def unsupported_absent(self) -> np.ndarray:
         """Cost of all images without the label and without such neighbours, shape (D,)."""
         absent = self.n_images - self.positives
-        return self._costs[1] * (absent - self.by_label((1 - self.sign) / 2))
+        return self.costs[1] * (absent - self.by_label((1 - self.sign) / 2))
 
     @property
-    def _costs(self) -> tuple[float, float]:
+    def costs(self) -> tuple[float, float]:
+        """Cost of a present and of an absent label."""
         n_present = int(self.positives.sum())
         n_absent = self.n_images * len(self.positives) - n_present
         return 0.5 / max(n_present, 1), 0.5 / max(n_absent, 1)

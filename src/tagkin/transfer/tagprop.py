@@ -39,7 +39,7 @@ class TagProp(NeighborTransfer):
 
     The likelihood is that of each image's labels given its neighbours among the other labelled
     images. Present and absent labels have the same total weight. With sigmoids, P = σ(aₜ p + bₜ)
-    raises rare labels and lowers frequent labels.
+    raises rare labels and lowers frequent labels; a weak prior keeps their slopes moderate.
 
     Parameters
     ----------
