@@ -31,7 +31,8 @@ def test_figures_are_those_of_the_confidences(synthetic):
 def test_every_figure_has_a_name_and_stands_where_it_is_averaged():
     Y = np.eye(8)
     shown = [key for group in quality.MEASURES for key in group.names]
-    assert sorted([*shown, "n_plus"]) == sorted(evaluate(Y, Y))
+    in_json = ["n_plus", "present_precision", "present_recall"]
+    assert sorted([*shown, *in_json]) == sorted(evaluate(Y, Y))
     assert all(len(set(group.names.values())) == len(group.names) for group in quality.MEASURES)
 
 

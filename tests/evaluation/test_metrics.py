@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, precision_score, recall_score
 
 from tagkin.arrays import memory_budget
 from tagkin.errors import InvalidInput
@@ -151,6 +151,24 @@ def test_precision_and_recall_by_hand():
     assert metrics["macro_recall"] == pytest.approx(np.mean([1, 1 / 2, 0, 0]))
     assert metrics["n_plus"] == 2
     assert isinstance(metrics["n_plus"], int)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_both_means_over_labels_are_scikit_learns(n):
+    """Over all labels, as the paper has it, and over labels on some image, as MAP is."""
+    Y, S = votes(60, 12, levels=1000, density=0.3)
+    Y[:, [2, 7, 8]] = 0
+    metrics = evaluate(Y, S, n)
+    assigned = np.zeros_like(Y, dtype=int)
+    np.put_along_axis(assigned, top_labels(S, n), 1, axis=1)
+    present = np.flatnonzero(Y.any(axis=0))
+    for name, labels in {"macro": None, "present": present}.items():
+        options = {"labels": labels, "average": "macro", "zero_division": 0}
+        for measure in (precision_score, recall_score):
+            expected = measure(Y, assigned, **options)
+            key = f"{name}_{measure.__name__.removesuffix('_score')}"
+            assert metrics[key] == pytest.approx(expected), key
+    assert metrics["present_recall"] == pytest.approx(metrics["macro_recall"] * 12 / 9)
 
 
 @pytest.mark.parametrize("n", [1, 3, 20])

@@ -32,6 +32,7 @@ __all__ = [
 MEASURES = (
     *("image_precision", "image_recall", "hit_rate", "MiAP"),
     *("MAP", "macro_precision", "macro_recall", "n_plus"),
+    *("present_precision", "present_recall"),
 )
 """What `evaluate` measures."""
 
@@ -171,9 +172,10 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
         Means over images with labels, which a person who reviews them sees: "image_precision" (at
         most 2/n for an image with two labels), "image_recall", "hit_rate" (the share of images with
         at least one label right) and "MiAP". Means over labels: "MAP", and the paper's Prec@n and
-        Rec@n, "macro_precision" and "macro_recall". There a label that is never suggested, or is on
-        no image, is 0, so they are far lower if most labels are rare. "n_plus" is N+, the
-        number of labels with a recall above 0.
+        Rec@n, "macro_precision" and "macro_recall". The paper's means are over all labels: one that
+        is never suggested, or is on no image, counts as 0. "present_precision" and "present_recall"
+        are the same over labels on some image, as MAP is; they differ only if some labels are on no
+        image. "n_plus" is N+, the number of labels with a recall above 0.
 
     Examples
     --------
@@ -187,6 +189,7 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
     precision, recall = precision_recall(labels, assigned)
     image_precision, image_recall = _image_precision_recall(labels, assigned)
     hit = np.where(np.isnan(image_precision), np.nan, image_precision > 0)
+    is_present = label_counts(labels) > 0
     return {
         "image_precision": _mean(image_precision),
         "image_recall": _mean(image_recall),
@@ -196,6 +199,8 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
         "macro_precision": float(precision.mean()),
         "macro_recall": float(recall.mean()),
         "n_plus": int(np.count_nonzero(recall)),
+        "present_precision": float(precision[is_present].mean()),
+        "present_recall": float(recall[is_present].mean()),
     }
 
 
