@@ -67,7 +67,7 @@ ALLOWED = {
     "images": FILES | {"machine"},
     "collection": FILES | {"images"},
     "features": FOUNDATION | FILES | {"images"},
-    "immich": FILES | {"images", "version", "wording"},
+    "immich": FILES | {"collection", "images", "version", "wording"},
     "annotator": FOUNDATION
     | FILES
     | {
@@ -571,7 +571,6 @@ MANY_OPTIONS = {
     "collection/sidecars/embedding.py: embed_tags",
     "collection/sidecars/sidecar_files.py: add_tags",
     "feature_files/streaming.py: fit_streamed",
-    "server/filtering.py: read_selection",  # the parameters of an address
 }
 
 

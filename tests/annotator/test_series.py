@@ -13,7 +13,7 @@ from tagkin.annotator.series import find_bursts, find_series
 from tagkin.collection import Capture
 from tagkin.evaluation import mean_average_precision
 from tests.annotator.conftest import SPACE
-from tests.collection.test_capture import photograph
+from tests.collection.test_facts import photograph
 
 
 def unlike(n, d=40, seed=0):
@@ -37,11 +37,6 @@ def test_shots_of_one_camera_within_minutes_are_a_series(tmp_path):
     series = find_series(files, unlike(8), n_folds=2)
     np.testing.assert_array_equal(series, [0, 0, 0, 1, 2, 3, 3, 3])
     assert describe_groups(series) == "6 photographs in 2 series"
-
-
-def test_times_in_names_serve_for_photographs_that_are_not_there():
-    files = [f"/gone/IMG_20240131_1200{s:02}.jpg" for s in (0, 5, 9)] + ["/gone/x.jpg"]
-    np.testing.assert_array_equal(find_series(files, unlike(4), 1), [0, 0, 0, 1])
 
 
 def test_numbers_that_follow_each_other_make_a_series_of_what_looks_alike():

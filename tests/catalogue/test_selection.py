@@ -81,9 +81,9 @@ def paths(catalogue: Catalogue, **filters: Any) -> list[str]:
         ({"folder": "2023"}, "abc"),
         ({"folder": "2023/trip/"}, "c"),
         ({"folder": "202"}, ""),
-        ({"date": "2023"}, "abc"),
-        ({"date": "2023-05"}, "ab"),
-        ({"date": NONE}, "e"),
+        ({"taken": "2023"}, "abc"),
+        ({"taken": "2023-05"}, "ab"),
+        ({"taken": NONE}, "e"),
         ({"camera": "Canon EOS 5D"}, "ab"),
         ({"camera": "Apple iPhone 12"}, "cd"),
         ({"camera": NONE}, "e"),
@@ -99,7 +99,7 @@ def paths(catalogue: Catalogue, **filters: Any) -> list[str]:
         ({"untagged": False}, "ac"),
         ({"burst": "any"}, ""),
         ({"burst": NONE}, "abcde"),
-        ({"camera": "Canon EOS 5D", "date": "2023-05", "untagged": True}, "b"),
+        ({"camera": "Canon EOS 5D", "taken": "2023-05", "untagged": True}, "b"),
         ({"folder": "2023", "rating": "4", "type": "png"}, "c"),
     ],
 )
@@ -129,7 +129,7 @@ def test_every_count_is_what_its_choice_leaves(catalogue):
     every = index.count(catalogue.database, Selection())
     choices = [
         (name, value)
-        for name in ("folder", "date", "camera", "lens", "rating", "type", "burst")
+        for name in ("folder", "taken", "camera", "lens", "rating", "type", "burst")
         for value, _ in every.counts[name]
     ]
     assert len(choices) > 20
@@ -141,7 +141,7 @@ def test_every_count_is_what_its_choice_leaves(catalogue):
         assert dict(counts.counts[name]).get(value, 0) == len(paths(catalogue, **expected))
     assert every.counts["untagged"] == [("true", 3), ("false", 2)]
     assert [(name, n) for _, name, n in every.tags] == [("beach", 2), ("sea", 1)]
-    assert [value for value, _ in every.counts["date"]] == [
+    assert [value for value, _ in every.counts["taken"]] == [
         "2024", "2024-05", "2023", "2023-05", "2023-11", NONE
     ]  # fmt: skip
 

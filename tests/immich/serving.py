@@ -61,6 +61,7 @@ class Photo:
     library: str | None = None
     owner: str | None = None
     make: str = "Kamera"
+    exif: dict[str, Any] = field(default_factory=dict)
     updated: int = 0
 
 
@@ -174,6 +175,7 @@ class Immich:
         }
         if exif:
             item["exifInfo"] = {"make": photo.make, "model": "X1", "dateTimeOriginal": taken}
+            item["exifInfo"] |= photo.exif
         if tags:
             item["tags"] = [self.tags[id] for id in sorted(photo.tags)]
         return item

@@ -1,5 +1,6 @@
 """Photographs and tags as a scan reads them from the server."""
 
+import json
 import os
 import stat
 
@@ -9,6 +10,8 @@ from PIL import Image
 from tagkin.catalogue import open_for_scan
 from tagkin.catalogue.known_catalogues import server_folder
 from tagkin.catalogue.target_paths import is_inside
+from tagkin.collection.facts import stored_facts
+from tagkin.immich.library import read_assets
 
 from .conftest import path_of, picture
 
@@ -48,6 +51,45 @@ def test_copies_are_small_and_private_and_say_when_they_were_taken(immich, open_
     for path in (file, server_folder() / "library.json"):
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert stat.S_IMODE(os.stat(server_folder()).st_mode) == 0o700
+
+
+def facts_of(catalogue, photo) -> dict[str, object]:
+    names = [fact.name for fact in stored_facts()]
+    row = catalogue.database.row(
+        f"SELECT {', '.join(names)} FROM photographs WHERE path = ?", (path_of(catalogue, photo),)
+    )
+    return {name: value for name, value in zip(names, row, strict=True) if value is not None}
+
+
+def test_facts_arrive_and_follow_what_changes_on_the_server(catalogue, immich, photos):
+    known = {"taken": "2024-05-01T12:00:00", "camera": "Kamera X1"}
+    assert facts_of(catalogue, photos[0]) == known
+    exif = {"lensModel": "RF 35mm", "rating": 4, "latitude": 47.377, "longitude": 8.54}
+    photos[0].exif = exif | {"dateTimeOriginal": None}
+    immich.requests.clear()
+    result = catalogue.scan()
+    assert (result.n_unchanged, result.retagged, result.edited) == (5, [], [])
+    assert not any("thumbnail" in path for _, path in immich.requests)
+    place = {"latitude": 47.377, "longitude": 8.54}
+    assert facts_of(catalogue, photos[0]) == {
+        "camera": "Kamera X1", "lens": "RF 35mm", "rating": 4, **place
+    }  # fmt: skip
+    assert facts_of(catalogue, photos[1]) == known | {"taken": "2024-05-01T13:00:00"}
+    photos[0].exif = {}
+    catalogue.scan()
+    assert facts_of(catalogue, photos[0]) == known
+    assert catalogue.scan().n_unchanged == 6
+
+
+def test_a_listing_of_former_times_keeps_the_paths(catalogue, immich, photos):
+    stored = server_folder() / "library.json"
+    assets = json.loads(stored.read_bytes())
+    former = [a | {"path": f"elsewhere/{i}.jpg", "taken": None, "camera": ""}
+              for i, a in enumerate(assets)]  # fmt: skip
+    for asset in former:
+        del asset["facts"]
+    stored.write_text(json.dumps(former))
+    assert set(read_assets(server_folder())) == {f"elsewhere/{i}.jpg" for i in range(6)}
 
 
 def test_a_second_scan_reads_only_what_is_new(catalogue, immich, photos):

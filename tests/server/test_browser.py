@@ -91,7 +91,7 @@ def test_ranges(window: Window, served: Served) -> None:
 
 
 def test_keys_for_marks_do_nothing_without_photographs(window: Window, served: Served) -> None:
-    page = window.open(f"/tags/{served.tags['boat']}?date=1900")
+    page = window.open(f"/tags/{served.tags['boat']}?taken=1900")
     assert page.locator("#grid").count() == 0
     window.press("i", "x", " ", "o")
     window.settle()

@@ -46,7 +46,8 @@ def test_photographs_go_round_among_the_filtered(browser: Browser, catalogue: Ca
         seen.append(name)
     assert sorted(seen[:2]) == ["c.jpg", "d.jpg"]
     assert seen[2] == seen[0]
-    assert "Nothing left to review with these filters" in browser.get("/photographs?date=1999").text
+    page = browser.get("/photographs?taken=1999").text
+    assert "Nothing left to review with these filters" in page
 
 
 def test_doubts_and_search(browser: Browser) -> None:
@@ -118,5 +119,5 @@ def test_links_keep_filters_and_tokens_remove_them(browser: Browser, catalogue: 
 def test_filters_that_do_not_exist(browser: Browser) -> None:
     assert browser.get("/search?rating=9").status == 400
     assert browser.get("/search?type=doc").status == 400
-    assert browser.get("/search?date=May").status == 422
+    assert browser.get("/search?taken=May").status == 400
     assert browser.get("/search?tag=99999").status == 404

@@ -65,7 +65,7 @@ def find_series(
     Parameters
     ----------
     files : list of N paths
-        A missing file has no time of capture, unless its name has one.
+        A missing file has no time of capture.
     features : array of shape (N, d)
     n_folds : int, default 3
         A series has at most N / n_folds photographs. With 10, and 6 series of 8 shots each, a

@@ -166,7 +166,7 @@ class Catalogue:
         return read_status(self.database)
 
     def explain(self, path: str) -> Explained:
-        """Return where each tag of a photograph comes from, by its path from the root."""
+        """Return the facts of a photograph and where its tags come from, by path from the root."""
         return explain_photograph(self.database, path)
 
     def write(

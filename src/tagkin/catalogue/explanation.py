@@ -13,6 +13,7 @@ from tagkin.catalogue.decision_records import REMOVED
 from tagkin.catalogue.known_catalogues import server_name
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
+from tagkin.collection.facts import Facts
 from tagkin.collection.sidecars import WrittenTag, provenance_of
 from tagkin.errors import SidecarError
 from tagkin.immich.name import NAME
@@ -64,6 +65,8 @@ class Explained:
 
     path: str
     digest: str
+    facts: Facts
+    """When, where and with what it was taken."""
     tags: Sequence[TagProvenance]
     finished: TagSource | None = None
     """Who finished it, so other tags are wrong; None if it is not finished."""
@@ -81,7 +84,8 @@ class _Tags(dict[str, TagProvenance]):
 
 def explain_photograph(database: Database, path: str) -> Explained:
     """Return where each tag of a photograph comes from, by its path from the root."""
-    content = Photographs(database).content_of(path)
+    photographs = Photographs(database)
+    content = photographs.content_of(path)
     digest = database.value("SELECT digest FROM contents WHERE id = ?", (content,))
     tags = _Tags()
     in_files = _tags_in_files(database, content)
@@ -105,7 +109,8 @@ def explain_photograph(database: Database, path: str) -> Explained:
     kin_lists = locate_kin(database, [shares.kin for shares in evidence])
     for tag, kin, shares in zip(known, kin_lists, evidence, strict=True):
         tag.kin, tag.name_share, tag.readout_share = select_kin(kin), *shares[1:]
-    return Explained(path, digest.hex(), known, _read_finished(database, content))
+    facts, finished = photographs.facts_of(content), _read_finished(database, content)
+    return Explained(path, digest.hex(), facts, known, finished)
 
 
 def _read_finished(database: Database, content: int) -> TagSource | None:

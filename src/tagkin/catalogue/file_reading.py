@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tagkin.catalogue.seen_lists import ListsRead, end_of_name
-from tagkin.collection import Shot, find_photographs, read_metadata, sidecar_names
+from tagkin.collection import find_photographs, read_metadata, sidecar_names
+from tagkin.collection.facts import Facts, merge_facts
 from tagkin.collection.keywords import FileMetadata
 from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
@@ -55,9 +57,11 @@ class Listed(NamedTuple):
     """Absolute path."""
     state: State
     beside: bytes | None
-    """Hash of the states of its sidecars and RAW files; None without any."""
-    raws: Sequence[str]
+    """Hash of the states of its sidecars and RAW files, or of what a server says about it; None
+    without any."""
+    raws: Sequence[str] = ()
     """Its RAW files: they are the same photograph."""
+    is_likely_tagged: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,8 @@ def list_folder(root: Path) -> Listing:
             for name in sidecar_names(os.path.basename(photo))
             if name in names
         ]
-        listed[path] = Listed(path, file, state, _hash([*raws, *sidecars]), raws)
+        beside = _hash([*raws, *sidecars])
+        listed[path] = Listed(path, file, state, beside, raws, beside is not None)
     return Listing(listed, failures, raw_of)
 
 
@@ -171,7 +176,7 @@ class Reading(NamedTuple):
     lists: ListsRead | None
     """None if it could not be read; then its known tags stay."""
     failures: list[Failure]
-    shot: Shot = Shot()
+    facts: Facts = MappingProxyType({})
 
 
 def read_batches(
@@ -196,9 +201,9 @@ def read_photograph(listed: Listed, with_content: bool) -> Reading:
         failures = [Failure(listed.file, str(error))]
         return Reading(listed, None, None, failures)
     failures = [problem for part in metadata for problem in part.problems]
-    shot = functools.reduce(Shot.or_else, (part.shot for part in metadata))
+    facts = merge_facts(*(part.facts for part in metadata))
     lists = _join_lists(metadata, listed.file)
-    return Reading(listed, digest, lists, failures, shot)
+    return Reading(listed, digest, lists, failures, facts)
 
 
 def read_lists(files: Sequence[str]) -> ListsRead:

@@ -28,6 +28,7 @@ __all__ = [
     "digest_schema",
     "former_copy",
     "migrate",
+    "read_facts_again",
     "read_pending",
     "record_migrations",
 ]
@@ -44,10 +45,22 @@ def name_migrations(connection: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Migration, ...] = (name_migrations,)
+def add_places(connection: sqlite3.Connection) -> None:
+    """Add where photographs were taken."""
+    for column in ("latitude", "longitude"):
+        connection.execute(f"ALTER TABLE photographs ADD COLUMN {column} REAL")
+    read_facts_again(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (name_migrations, add_places)
 """All migrations, in order."""
-SCHEMA_DIGEST = "263333c97a17dcaa"
+SCHEMA_DIGEST = "45979f8a5a71a799"
 """`digest_schema` of the tables after the last migration."""
+
+
+def read_facts_again(connection: sqlite3.Connection) -> None:
+    """Let the next scan read the metadata of all photographs, for facts with a new column."""
+    connection.execute("UPDATE photographs SET beside = x''")  # as no state of sidecars
 
 
 def digest_schema(connection: sqlite3.Connection) -> str:

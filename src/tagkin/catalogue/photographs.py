@@ -14,6 +14,7 @@ from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, SqlValue, as_list
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.runs import Runs
+from tagkin.collection.facts import Facts, stored_facts
 from tagkin.collection.levels import last_level
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
@@ -121,6 +122,20 @@ class Photographs(Part):
             (as_list(contents),),
         )
         return {content: ContentFile(content, path, digest.hex()) for content, path, digest in rows}
+
+    def facts_of(self, content: int) -> Facts:
+        """Return when, where and with what a photograph was taken; see `tagkin.collection.facts`.
+
+        The facts of copies differ only by their sidecars; those of the first path count.
+        """
+        names = [fact.name for fact in stored_facts()]
+        row = self._db.row(
+            f"SELECT {', '.join(names)} FROM photographs WHERE content = ? AND gone IS NULL "
+            "ORDER BY path LIMIT 1",
+            (content,),
+        )
+        pairs = zip(names, row or [None] * len(names), strict=True)
+        return {name: value for name, value in pairs if value is not None}
 
     def contents_after(self, content: int, n: int) -> list[int]:
         """Return the next `n` contents by number."""

@@ -36,6 +36,7 @@ from tagkin.catalogue.tag_file import (
     store_tag_file,
 )
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
+from tagkin.collection.facts import stored_facts
 from tagkin.images import Failure
 from tagkin.progress import Progress
 
@@ -315,12 +316,10 @@ class _Scanner:
         )
         if reading.lists is None:
             return
-        taken, *texts, rating = reading.shot
-        when = None if taken is None else taken.isoformat()
+        names = [fact.name for fact in stored_facts()]
         self.database.execute(
-            "UPDATE photographs SET taken = ?, camera = ?, serial = ?, lens = ?, rating = ? "
-            "WHERE id = ?",
-            (when, *(str(text) or None for text in texts), rating, photograph),
+            f"UPDATE photographs SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?",
+            (*map(reading.facts.get, names), photograph),
         )
         lists = reading.lists
         if self.file_tags is not None:
@@ -341,7 +340,7 @@ class _Scanner:
     def _is_likely_tagged(self, listed: Listed) -> bool:
         """Whether a photograph is in the tag file, or has a sidecar; learning starts with these."""
         is_named = self.file_tags is not None and listed.path in self.file_tags.tags
-        return is_named or listed.beside is not None
+        return is_named or listed.is_likely_tagged
 
     def _note_retagged(self, paths: Sequence[str]) -> None:
         """Note photographs that existed before and have other tags now."""

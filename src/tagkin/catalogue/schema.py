@@ -6,6 +6,8 @@ column is the last one of its table.
 
 from __future__ import annotations
 
+from tagkin.collection.facts import stored_facts
+
 __all__ = ["SCHEMA"]
 
 # `suggestions` has the suggestions that nobody has decided on; a decision keeps the data to reopen
@@ -54,11 +56,7 @@ CREATE TABLE photographs (
     problem TEXT,                     -- why it, or its metadata, cannot be read
     added INTEGER NOT NULL REFERENCES runs (id),
     gone INTEGER REFERENCES runs (id), -- the scan that missed it; another may have its path now
-    taken TEXT,                       -- by the camera's clock, ISO 8601
-    camera TEXT,                      -- make and model
-    serial TEXT,                      -- of the camera
-    lens TEXT,
-    rating INTEGER                    -- 1 to 5 stars, or -1: rejected
+    FACTS                             -- see `tagkin.collection.facts`
 );
 CREATE UNIQUE INDEX photographs_by_path ON photographs (path) WHERE gone IS NULL;
 -- the index alone tells which contents have an existing file
@@ -242,4 +240,5 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 }
 END;
 """
-SCHEMA = _TABLES + _TRIGGERS
+_FACTS = ", ".join(f"{fact.name} {fact.column}" for fact in stored_facts())
+SCHEMA = _TABLES.replace("FACTS ", f"{_FACTS} ") + _TRIGGERS

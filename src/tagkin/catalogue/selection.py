@@ -6,6 +6,7 @@ The columns that filters test are in memory, because a page counts every choice 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagkin.catalogue.database import Database, Row
+from tagkin.collection.facts import FACTS
 from tagkin.errors import InvalidInput
 from tagkin.images.formats import suffixes_of_type
 
-__all__ = ["NONE", "Facets", "PhotographIndex", "Selected", "Selection"]
+__all__ = ["FILTERS", "NONE", "Facets", "PhotographIndex", "Selected", "Selection"]
 
 NONE = "(none)"
 """The choice of photographs without a date, camera, lens, rating or burst."""
@@ -29,32 +31,63 @@ _N_VALUES = 300  # choices of a filter, most photographs first
 _PAIRS = 2**31  # more than there are tags
 
 
-@dataclass(frozen=True)
+_FACTS = {fact.name: fact for fact in FACTS if fact.filter is not None}
+FILTERS: dict[str, str] = {name: str(fact.filter) for name, fact in _FACTS.items()}
+FILTERS["burst"] = "burst"
+"""The kind of each filter, by the name of a fact.
+
+A choice of a kind is
+
+- ``folder``: a folder from the root of the collection, with its subfolders;
+- ``month``: a year, ``2024``, or a month, ``2024-05``, by the camera's clock;
+- ``name``: such as a camera;
+- ``stars``: the fewest stars, "1" to "5", or "-1" for rejected photographs;
+- ``type``: a file type, such as jpg, tif or raw;
+- ``burst``: the number of a burst, or "any" for photographs in a burst;
+
+or `NONE`.
+"""
+
+
+@dataclass(frozen=True, init=False)
 class Selection:
-    """Filters of photographs, all of which apply; None does not restrict."""
+    """Filters of photographs, all of which apply.
 
-    folder: str | None = None
-    """A folder from the root of the collection, with its subfolders."""
-    date: str | None = None
-    """A year, ``2024``, or a month, ``2024-05``, by the camera's clock."""
-    camera: str | None = None
-    lens: str | None = None
-    rating: str | None = None
-    """The fewest stars, "1" to "5", or "-1" for rejected photographs."""
-    type: str | None = None
-    """A file type, such as jpg, tif or raw."""
-    burst: str | None = None
-    """The number of a burst, or "any" for photographs in a burst."""
-    untagged: bool | None = None
-    """True: only without tags; False: only with tags."""
-    tags: tuple[int, ...] = ()
-    """All these tags, in files or accepted."""
+    Parameters
+    ----------
+    untagged : bool, optional
+        True: only without tags; False: only with tags.
+    tags : tuple of int
+        All these tags, in files or accepted.
+    **choices : str or None
+        Choices of `FILTERS` by name. None does not restrict.
+    """
 
-    def __post_init__(self) -> None:
-        if self.rating is not None and self.rating not in _RATINGS:
-            raise InvalidInput(f"{self.rating!r} is not a rating. Use 1 to 5, -1 or {NONE}.")
-        if self.type is not None:
-            suffixes_of_type(self.type)
+    choices: tuple[tuple[str, str], ...]
+    """Names of filters and their choices, in the order of `FILTERS`."""
+    untagged: bool | None
+    tags: tuple[int, ...]
+
+    def __init__(
+        self, *, untagged: bool | None = None, tags: Sequence[int] = (), **choices: str | None
+    ):
+        for name in choices.keys() - FILTERS.keys():
+            raise InvalidInput(f"{name} is not a filter. Use {', '.join(FILTERS)}.")
+        pairs = [(name, choices[name]) for name in FILTERS if name in choices]
+        chosen = tuple((name, choice) for name, choice in pairs if choice is not None)
+        for name, choice in chosen:
+            _KINDS[FILTERS[name]].check(choice)
+        for name, value in (("choices", chosen), ("untagged", untagged), ("tags", tuple(tags))):
+            object.__setattr__(self, name, value)
+
+    def choice(self, name: str) -> str | None:
+        """Return the choice of a filter, or None without one."""
+        return dict(self.choices).get(name)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the filters that are set, for the history."""
+        others = {"untagged": self.untagged, "tags": self.tags or None}
+        return dict(self.choices) | {name: v for name, v in others.items() if v is not None}
 
     @property
     def is_empty(self) -> bool:
@@ -88,7 +121,7 @@ class Selected:
         return np.isin(np.asarray(contents, np.int64), self._contents, kind="table")
 
 
-_Value = str | int | None
+_Value = str | float | None
 """A value of a photograph, such as its folder, rating or burst."""
 
 
@@ -107,22 +140,23 @@ class PhotographIndex:
 
     def __init__(self, database: Database):
         self._key = _last_change(database)
+        stored = [fact.name for fact in _FACTS.values() if fact.from_path is None]
+        names = ["p.path", "c.burst", *(f"p.{name}" for name in stored)]
         rows = database.rows(
-            "SELECT p.id, coalesce(p.content, -1), p.path, substr(p.taken, 1, 7), p.camera, "
-            "p.lens, p.rating, c.burst FROM photographs p "
+            f"SELECT p.id, coalesce(p.content, -1), {', '.join(names)} FROM photographs p "
             "LEFT JOIN contents c ON c.id = p.content WHERE p.gone IS NULL ORDER BY p.id"
         )
-        columns = list(zip(*rows, strict=True)) if rows else [()] * 8
-        self._ids, self._contents = (np.array(column, np.int64) for column in columns[:2])
-        paths = columns[2]
+        ids, contents, paths, bursts, *values = (
+            zip(*rows, strict=True) if rows else [()] * (2 + len(names))
+        )
+        self._ids, self._contents = np.array(ids, np.int64), np.array(contents, np.int64)
+        columns = dict(zip(stored, values, strict=True))
+        for name, fact in _FACTS.items():
+            if fact.from_path is not None:
+                columns[name] = tuple(map(fact.from_path, paths))
+        columns["burst"] = bursts
         self._columns = {
-            "folder": _encode(path.rpartition("/")[0] for path in paths),
-            "date": _encode(columns[3]),
-            "camera": _encode(columns[4]),
-            "lens": _encode(columns[5]),
-            "rating": _encode(columns[6]),
-            "type": _encode(path[path.rfind(".") :].lower() for path in paths),
-            "burst": _encode(columns[7]),
+            name: _encode(map(_KINDS[kind].key, columns[name])) for name, kind in FILTERS.items()
         }
         self._answers: tuple[int | None, dict[tuple[str | int, ...], np.ndarray]] = (None, {})
         self._found = _pairs(database, "SELECT photograph, tag FROM found")
@@ -156,14 +190,15 @@ class PhotographIndex:
         column, sums = self._columns[name], dict[str, int]()
         codes = column.codes[self._combine(masks, but=name)]
         counts = np.bincount(codes, minlength=len(column.values)).tolist()
+        kind = _KINDS[FILTERS[name]]
         for value, n in zip(column.values, counts, strict=True):
-            for choice in _CHOICES[name](value) if n else ():
+            for choice in kind.choices(value) if n else ():
                 sums[choice] = sums.get(choice, 0) + n
         left = list(sums.items())
         if name == "burst":  # others are too many to choose from
-            left = [pair for pair in left if pair[0] in ("any", NONE, selection.burst)]
-        if name in _ORDERS:
-            return sorted(left, key=_ORDERS[name])
+            left = [pair for pair in left if pair[0] in ("any", NONE, selection.choice(name))]
+        if kind.order is not None:
+            return sorted(left, key=kind.order)
         return sorted(left, key=_most_first)[:_N_VALUES]
 
     # --- masks ---------------------------------------------------------------------------
@@ -171,11 +206,10 @@ class PhotographIndex:
     def _masks(self, database: Database, selection: Selection) -> dict[str, np.ndarray]:
         """Return the photographs (N,) that each filter leaves."""
         masks = {}
-        for name, column in self._columns.items():
-            choice = getattr(selection, name)
-            if choice is not None:
-                matches = np.array([_leaves(name, choice, v) for v in column.values], dtype=bool)
-                masks[name] = matches[column.codes] if len(matches) else np.zeros(0, bool)
+        for name, choice in selection.choices:
+            column, leaves = self._columns[name], _KINDS[FILTERS[name]].leaves
+            matches = np.array([leaves(choice, value) for value in column.values], dtype=bool)
+            masks[name] = matches[column.codes] if len(matches) else np.zeros(0, bool)
         if selection.untagged is not None:
             masks["untagged"] = self._untagged(database) == selection.untagged
         for tag in selection.tags:
@@ -250,17 +284,7 @@ def _encode(values: Iterable[_Value]) -> _Column:
     return _Column(list(codes), np.array(numbers, np.int32))
 
 
-# --- the choices of each filter ----------------------------------------------------------
-
-
-def _leaves(name: str, choice: str, value: _Value) -> bool:
-    """Whether a choice of a filter leaves the photographs with a value."""
-    if name == "type":
-        return value in suffixes_of_type(choice)
-    if name == "folder":
-        choice = choice.strip("/")
-        return choice in ("", ".") or choice in _parents(value)
-    return choice in _CHOICES[name](value)
+# --- kinds of filters --------------------------------------------------------------------
 
 
 def _parents(folder: _Value) -> list[str]:
@@ -269,7 +293,11 @@ def _parents(folder: _Value) -> list[str]:
     return [name for name in map(str, (path, *path.parents)) if name != "."]
 
 
-def _dates(month: _Value) -> list[str]:
+def _month(time: _Value) -> _Value:
+    return None if time is None else str(time)[:7]
+
+
+def _months(month: _Value) -> list[str]:
     return [NONE] if month is None else [str(month)[:4], str(month)]
 
 
@@ -277,7 +305,7 @@ def _names(name: _Value) -> list[str]:
     return [NONE if name is None else str(name)]
 
 
-def _ratings(rating: _Value) -> list[str]:
+def _stars(rating: _Value) -> list[str]:
     if rating is None or rating == -1:
         return [NONE if rating is None else "-1"]
     return [str(stars) for stars in range(1, int(rating) + 1)]
@@ -290,20 +318,8 @@ def _types(suffix: _Value) -> list[str]:
     return [name.removeprefix(".")]
 
 
-def _burst(burst: _Value) -> list[str]:
+def _bursts(burst: _Value) -> list[str]:
     return [NONE] if burst is None else ["any", str(burst)]
-
-
-_CHOICES: dict[str, Callable[[_Value], list[str]]] = {
-    "folder": _parents,
-    "date": _dates,
-    "camera": _names,
-    "lens": _names,
-    "rating": _ratings,
-    "type": _types,
-    "burst": _burst,
-}
-"""The choices of each filter that leave a value."""
 
 
 def _most_first(count: tuple[str, int]) -> tuple[object, ...]:
@@ -316,10 +332,57 @@ def _latest_first(count: tuple[str, int]) -> tuple[object, ...]:
     return count[0] == NONE, -int(year) if year.isdecimal() else 0, count[0]
 
 
-_ORDERS: dict[str, Callable[[tuple[str, int]], Any]] = {
-    "folder": itemgetter(0),
-    "date": _latest_first,
-    "rating": lambda count: _RATINGS.index(count[0]),
-    "burst": _most_first,
+def _check(pattern: str, what: str) -> Callable[[str], None]:
+    """Return a function that rejects choices which do not match a pattern."""
+
+    def check(choice: str) -> None:
+        if choice != NONE and not re.fullmatch(pattern, choice):
+            raise InvalidInput(f"{choice!r} is not {what}.")
+
+    return check
+
+
+class _Kind:
+    """A kind of filter: the choices that leave a value, their order, and a check of choices.
+
+    Without an order, the choices of most photographs come first, and others are left out. `key`
+    returns the part of a value that counts.
+    """
+
+    def __init__(
+        self,
+        choices: Callable[[_Value], list[str]],
+        order: Callable[[tuple[str, int]], Any] | None = None,
+        check: Callable[[str], object] = str,
+        key: Callable[[_Value], _Value] = lambda value: value,
+    ):
+        self.choices, self.order, self.check, self.key = choices, order, check, key
+
+    def leaves(self, choice: str, value: _Value) -> bool:
+        """Whether a choice leaves the photographs with a value."""
+        return choice in self.choices(value)
+
+
+class _Folders(_Kind):
+    def leaves(self, choice: str, value: _Value) -> bool:
+        choice = choice.strip("/")
+        return choice in ("", ".") or choice in _parents(value)
+
+
+class _Types(_Kind):
+    def leaves(self, choice: str, value: _Value) -> bool:
+        return value in suffixes_of_type(choice)
+
+
+_KINDS = {
+    "folder": _Folders(_parents, itemgetter(0)),
+    "month": _Kind(_months, _latest_first, _check(r"\d{4}(-\d\d)?", "a year or a month"), _month),
+    "name": _Kind(_names),
+    "stars": _Kind(
+        _stars,
+        lambda count: _RATINGS.index(count[0]),
+        _check("[1-5]|-1", f"a rating. Use 1 to 5, -1 or {NONE}"),
+    ),
+    "type": _Types(_types, check=suffixes_of_type),
+    "burst": _Kind(_bursts, _most_first, _check(r"any|\d{1,15}", "the number of a burst")),
 }
-"""The order of choices. Other filters have the choices of most photographs."""

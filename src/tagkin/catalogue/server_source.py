@@ -24,7 +24,7 @@ from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
 from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
-from tagkin.collection import Shot
+from tagkin.collection.capture import capture_of
 from tagkin.collection.levels import merge_tags
 from tagkin.collection.sidecars import Written
 from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
@@ -68,9 +68,9 @@ class ServerSource:
         file, state = self._database.absolute(photo.path), _state(photo)
         if not os.path.isfile(file):
             state = state._replace(mtime=RACY)  # a copy is made
-        text = "\0".join(sorted(tags))
-        beside = hashlib.blake2b(text.encode(), digest_size=16).digest() if tags else None
-        return Listed(photo.path, file, state, beside, ())
+        said = json.dumps([sorted(tags), sorted(photo.facts.items())])
+        beside = hashlib.blake2b(said.encode(), digest_size=16).digest()
+        return Listed(photo.path, file, state, beside, is_likely_tagged=bool(tags))
 
     def read(self, listed: Listed, with_content: bool) -> Reading:
         """Copy the pixels of a photograph, unless they are here; its tags are known."""
@@ -82,13 +82,19 @@ class ServerSource:
                 return Reading(listed, None, None, [Failure(listed.file, str(error))])
             listed = listed._replace(state=_state(photo))
         lists = {f"//{self._server.name}": _list_of(self._server, tags)}
-        return Reading(listed, digest, ListsRead(lists), [], Shot(photo.moment, photo.camera))
+        return Reading(listed, digest, ListsRead(lists), [], photo.facts)
 
     def _read_pixels(self, photo: Asset, file: Path) -> bytes:
         if file.is_file():
             return read_bytes(file)
         pixels = thumbnail(self._server.read_pixels(photo.path), _SIDE)
-        data = encode_jpeg(pixels, _QUALITY, taken=photo.moment, camera=photo.camera)
+        capture = capture_of(photo.facts)
+        data = encode_jpeg(
+            pixels,
+            _QUALITY,
+            taken=None if capture is None else capture.time,
+            camera="" if capture is None else capture.camera,
+        )
         if not self._database.is_copy:
             make_private_folder(file.parent)
             write_whole(file, data, private=True)

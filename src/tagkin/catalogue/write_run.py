@@ -128,8 +128,7 @@ def write_tags(
     pending += [photo for photo in half_done if len(writer.plan_files(photo)) > 1]
     if not pending:
         return result
-    selection = vars(options.selection).items()  # an `untagged` that is False is chosen, too
-    chosen = options._asdict() | {"selection": {n: v for n, v in selection if v not in (None, ())}}
+    chosen = options._asdict() | {"selection": options.selection.to_dict()}
     with database.run("write", set_fields(vars(filters) | chosen)) as run, writer:
         result.run = run.id
         for i, photo in enumerate(pending):

@@ -9,7 +9,7 @@ names of sidecars, and `sidecars` for writing tags.
 
 from typing import TYPE_CHECKING
 
-from tagkin.collection.capture import Capture, Shot, read_capture
+from tagkin.collection.capture import Capture, read_capture
 from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import read_keywords, read_metadata
 from tagkin.collection.reading import Collection, read_collection
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Capture",
     "Collection",
-    "Shot",
     "TagTable",
     "find_photographs",
     "read_capture",

@@ -11,10 +11,12 @@ import zlib
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from tagkin.collection.facts import EXIF_TAGS
 from tagkin.errors import UnreadableImage
 from tagkin.images.file_blocks import (
     EXIF,
     EXIF_DIRECTORY,
+    GPS_DIRECTORY,
     XMP,
     TooManySegments,
     chunks,
@@ -27,16 +29,7 @@ from tagkin.images.formats import format_of, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.pillow_warnings import quiet
 
-__all__ = [
-    "CAMERA",
-    "LENS",
-    "MAX_BYTES",
-    "RATING",
-    "SERIAL",
-    "TAKEN",
-    "Metadata",
-    "find_metadata",
-]
+__all__ = ["MAX_BYTES", "Metadata", "find_metadata"]
 
 MAX_BYTES = 16 << 20  # of all metadata in a file; usually far less
 _MAX_BOXES = 1 << 16  # in a JPEG 2000 file
@@ -45,10 +38,6 @@ _MAX_RESOURCES = 1 << 12  # in a Photoshop block, which has about thirty
 _MAX_WHOLE = 64 << 20  # bytes of a HEIF or AVIF file, which its decoder reads whole
 
 _XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9E
-TAKEN, SERIAL = 0x9003, 0xA431  # time of capture, serial number of the camera
-CAMERA = (0x010F, 0x0110)  # make and model
-LENS, RATING = 0xA434, 0x4746
-_CAPTURE = {TAKEN, SERIAL, LENS, RATING, *CAMERA}
 _PROFILE, _PROFILES = b"Raw profile type ", {b"iptc", b"8bim", b"xmp", b"exif", b"app1"}
 _GIF_XMP, _GIF_XMP_END = b"\x0bXMP DataXMP", b"\x01\xff\xfe\xfd"
 _UUID_XMP = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
@@ -62,13 +51,13 @@ class Metadata:
     """The raw metadata blocks of a file.
 
     ``xp_keywords`` are the keywords that Windows writes, in UTF-16, separated by semicolons.
-    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating.
+    ``exif`` has the values of the EXIF tags that hold facts, see `tagkin.collection.facts`.
     """
 
     xmp: list[bytes] = field(default_factory=list)
     iptc: list[bytes] = field(default_factory=list)
     xp_keywords: list[bytes] = field(default_factory=list)
-    capture: dict[int, bytes] = field(default_factory=dict)
+    exif: dict[int, bytes] = field(default_factory=dict)
     problem: str = ""
     """Which metadata were not read, and why; empty if all were."""
     _n_bytes: int = 0
@@ -106,18 +95,18 @@ class Metadata:
         self.iptc += _resources(tags.get(_PHOTOSHOP_TAG, b""))
 
     def add_exif(self, block: bytes) -> None:
-        """Add the keywords and capture tags of an EXIF block."""
+        """Add the keywords and facts of an EXIF block."""
         self._n_exif += 1
         if self._n_exif > _MAX_EXIF:
             return
         block = block.removeprefix(EXIF)
         self.add_directory(first_directory(block, {_XP_KEYWORDS_TAG}))
-        self.add_capture(block)
+        self.add_facts(block)
 
-    def add_capture(self, source: bytes | BinaryIO) -> None:
-        """Add the EXIF tags of the capture in an EXIF block or a TIFF file."""
-        for tags in directories(source, _CAPTURE, EXIF_DIRECTORY):
-            self.capture |= tags
+    def add_facts(self, source: bytes | BinaryIO) -> None:
+        """Add the tags that hold facts in an EXIF block or a TIFF file."""
+        for tags in directories(source, EXIF_TAGS, (EXIF_DIRECTORY, GPS_DIRECTORY)):
+            self.exif |= tags
 
 
 def find_metadata(file: BinaryIO) -> Metadata:
@@ -140,7 +129,7 @@ def find_metadata(file: BinaryIO) -> Metadata:
         elif kind == "TIFF":
             wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
             metadata.add_directory(first_directory(file, wanted))
-            metadata.add_capture(file)
+            metadata.add_facts(file)
         elif kind in ("HEIF", "AVIF"):
             _from_heif(file, kind, metadata)
         elif kind == "PSD":

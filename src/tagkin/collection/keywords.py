@@ -1,21 +1,25 @@
-"""Read the tags of a photograph from its XMP, IPTC keywords, Windows' EXIF keywords and sidecars.
+"""Read the tags and facts of a photograph and its sidecars.
 
-XMP has them in ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``. Sidecars are
-``photo.xmp`` and ``photo.jpg.xmp``.
+Tags are in XMP, in IPTC keywords and in Windows' EXIF keywords. XMP has them in ``dc:subject``,
+``lr:hierarchicalSubject`` and ``digiKam:TagsList``. Sidecars are ``photo.xmp`` and
+``photo.jpg.xmp``.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tagkin.collection.capture import Shot, shot_of
-from tagkin.collection.containers import Metadata, find_metadata
+from tagkin.collection.containers import find_metadata
+from tagkin.collection.facts import Facts, merge_embedded, merge_facts, read_exif
 from tagkin.collection.sidecar_naming import sidecars_of
 from tagkin.collection.tag_lists import IPTC, WINDOWS, merge_lists
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import Failure, open_file, read_bytes
+
+if TYPE_CHECKING:
+    from tagkin.collection.xmp import Packet
 
 __all__ = [
     "MAX_KEYWORDS",
@@ -54,8 +58,8 @@ class FileMetadata(NamedTuple):
     problems: list[Failure]
     """One for each block of metadata that could not be read in full; its ``file`` is the photograph
     or the sidecar."""
-    shot: Shot
-    """The capture; a rating in a sidecar overrides the rating in the photograph."""
+    facts: Facts
+    """When, where and with what it was taken; a sidecar counts before the photograph."""
     unsure: set[str]
     """The files whose lists may have more words than were read."""
 
@@ -65,38 +69,40 @@ class FileMetadata(NamedTuple):
         return merge_lists(self.lists).tags
 
 
-class _Block(NamedTuple):
-    """The lists of a file or a block, its problem or None, and its rating or None."""
+class _Embedded(NamedTuple):
+    """What is inside a photograph."""
 
     lists: dict[str, list[str]]
-    problem: str | None
-    rating: int | None = None
+    problems: list[Failure]
+    facts: Facts
 
 
 def read_metadata(path: str | os.PathLike[str]) -> FileMetadata:
-    """Read the tags of a photograph and its sidecars, and how it was taken, in one pass."""
+    """Read the tags and facts of a photograph and its sidecars in one pass."""
     path = Path(path)
-    lists, problems, shot = _read_embedded(path)
+    lists, problems, facts = _read_embedded(path)
     files = {str(path): lists}
     for sidecar in sidecars_of(path):
         try:
-            block = _read_sidecar(sidecar)
+            packet = _read_sidecar(sidecar)
         except UnreadableImage as error:
-            block = _Block({}, str(error))
-        shot = shot._replace(rating=block.rating or shot.rating)
-        problems += [Failure(str(sidecar), block.problem)] if block.problem else []
-        files[str(sidecar)] = block.lists
+            problems.append(Failure(str(sidecar), str(error)))
+            files[str(sidecar)] = {}
+            continue
+        facts = merge_facts(packet.facts, facts)
+        problems += [Failure(str(sidecar), packet.problem)] if packet.problem else []
+        files[str(sidecar)] = packet.lists
     unsure = {failure.file for failure in problems}
     for file, lists in files.items():
         files[file] = _limit_words(lists, file, problems)
-    return FileMetadata(files, problems, shot, unsure)
+    return FileMetadata(files, problems, facts, unsure)
 
 
 def read_file_lists(path: Path) -> dict[str, list[str]]:
     """Return the words in each list of tags of one file, a photograph or a sidecar."""
     if path.suffix.lower() == ".xmp":
         return _limit_words(_read_sidecar(path).lists, str(path), [])
-    return _limit_words(_read_embedded(path)[0], str(path), [])
+    return _limit_words(_read_embedded(path).lists, str(path), [])
 
 
 def _limit_words(
@@ -120,26 +126,26 @@ def _limit_words(
     return short
 
 
-def _read_sidecar(path: Path) -> _Block:
+def _read_sidecar(path: Path) -> Packet:
     from tagkin.collection.xmp import MAX_BYTES
 
     return _read_packet(read_bytes(path, MAX_BYTES))
 
 
-def _read_packet(packet: bytes) -> _Block:
+def _read_packet(packet: bytes) -> Packet:
     # here, because many photographs have no XMP, and lxml takes long to import
-    from tagkin.collection.xmp import xmp_lists, xmp_rating
+    from tagkin.collection.xmp import read_packet
 
-    return _Block(*xmp_lists(packet), xmp_rating(packet))
+    return read_packet(packet)
 
 
-def _read_embedded(path: Path) -> tuple[dict[str, list[str]], list[Failure], Shot]:
+def _read_embedded(path: Path) -> _Embedded:
     with open_file(path) as file:
         try:
             metadata = find_metadata(file)
         except UnreadableImage as error:
             problem = Failure(str(path), f"its metadata were not read: {error}")
-            return {}, [problem], shot_of(Metadata(), path)
+            return _Embedded({}, [problem], {})
     packets = [_read_packet(packet) for packet in metadata.xmp]
     reasons = [metadata.problem, *(packet.problem for packet in packets)]
     problems = [Failure(str(path), reason) for reason in reasons if reason]
@@ -153,9 +159,8 @@ def _read_embedded(path: Path) -> tuple[dict[str, list[str]], list[Failure], Sho
     for block in metadata.iptc:
         if words := _iptc_keywords(block):
             lists.setdefault(IPTC, []).extend(words)
-    shot = shot_of(metadata, path)
-    ratings = [packet.rating for packet in packets if packet.rating is not None]
-    return lists, problems, shot._replace(rating=ratings[0] if ratings else shot.rating)
+    in_xmp = merge_facts(*(packet.facts for packet in packets))
+    return _Embedded(lists, problems, merge_embedded(read_exif(metadata.exif), in_xmp))
 
 
 # --- keywords in IPTC-IIM blocks, the older way to write them into photographs ---------------

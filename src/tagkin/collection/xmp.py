@@ -1,4 +1,4 @@
-"""Keywords in XMP packets inside photographs and in sidecars."""
+"""Keywords and facts in XMP packets inside photographs and in sidecars."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from lxml import etree
 
+from tagkin.collection.facts import FACTS, XMP_NAMESPACES, Facts, read_xmp
 from tagkin.collection.levels import tidy
 from tagkin.images.image_files import amount, one_line
 
@@ -22,22 +23,21 @@ __all__ = [
     "TAGKIN",
     "Field",
     "NotXml",
+    "Packet",
     "decode",
     "descriptions",
     "field_words",
     "items_of",
     "lists_of",
     "parse",
+    "read_packet",
     "value_of",
-    "xmp_lists",
-    "xmp_rating",
 ]
 
 MAX_BYTES = 8 << 20  # of a packet or a sidecar; usually far less
 _MAX_MARKUP = 200_000  # elements and attributes; 10,000 keywords in every field need 60,000
 _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields before parsing
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
 TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -189,32 +189,36 @@ def parse(text: str) -> Element:
 # --- reading -----------------------------------------------------------------------------
 
 
-def xmp_lists(packet: bytes) -> tuple[dict[str, list[str]], str | None]:
-    """Return the keywords of a packet in each property, and its problem or None; see `lists_of`.
+class Packet(NamedTuple):
+    """What a packet or a sidecar says about its photograph."""
+
+    lists: dict[str, list[str]]
+    """The keywords in each property, see `lists_of`."""
+    facts: Facts
+    problem: str | None = None
+    """Why it was not read; None if it was."""
+
+
+def read_packet(packet: bytes) -> Packet:
+    """Read the keywords and facts of a packet.
 
     XML that is not well-formed is not read. A packet larger than `MAX_BYTES` is not read, either;
     that is no problem if it has no field of keywords, such as a second picture from a telephone.
     """
     if len(packet) > _LARGE and not any(name in packet for name in _field_names()):
-        return {}, None
+        return Packet({}, {})
     if len(packet) > MAX_BYTES:
-        return {}, f"its XMP is more than {amount(MAX_BYTES)} and was not read"
+        return Packet({}, {}, f"its XMP is more than {amount(MAX_BYTES)} and was not read")
     text = _packet_text(packet)
     if not text:
-        return {}, None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
+        return Packet({}, {}, "its XMP is not XML" if packet.strip(b"\0 \t\r\n") else None)
     try:
-        return lists_of(parse(text)), None
+        root = parse(text)
     except _Refused as error:
-        return {}, f"its XMP {error}"
+        return Packet({}, {}, f"its XMP {error}")
     except NotXml as error:
-        return {}, f"its XMP is not well-formed ({error}) and was not read"
-
-
-def xmp_rating(packet: bytes) -> int | None:
-    """Return the stars of a packet, -1 if the photograph was rejected, None without a rating."""
-    match = _RATING.search(packet)
-    rating = 0 if match is None else int(match[1])
-    return rating if rating and -1 <= rating <= 5 else None
+        return Packet({}, {}, f"its XMP is not well-formed ({error}) and was not read")
+    return Packet(lists_of(root), read_xmp(_properties_of(root)))
 
 
 def _packet_text(packet: bytes) -> str:
@@ -250,6 +254,27 @@ def lists_of(root: Element) -> dict[str, list[str]]:
                 words = map(field.read, field_words(description, field))
                 lists.setdefault(field.name, []).extend(words)
     return lists
+
+
+def _properties_of(root: Element) -> dict[str, str]:
+    """Return the texts of the properties that hold facts, by name; the first of each counts."""
+    texts: dict[str, str] = {}
+    for description in descriptions(root):
+        for name, tag in _fact_tags():
+            element = description.find(tag)
+            if tag in description.attrib:
+                texts.setdefault(name, description.attrib[tag])
+            elif element is not None:
+                texts.setdefault(name, value_of(next(iter(items_of(element)), element)))
+    return texts
+
+
+@functools.cache
+def _fact_tags() -> list[tuple[str, str]]:
+    """Return the names of the properties that hold facts, and their names in lxml."""
+    names = {name for fact in FACTS if fact.xmp for name in fact.xmp.keys}
+    parts = [(name, *name.split(":")) for name in sorted(names)]
+    return [(name, f"{{{XMP_NAMESPACES[prefix]}}}{local}") for name, prefix, local in parts]
 
 
 def field_words(description: Element, field: Field) -> Iterator[str]:

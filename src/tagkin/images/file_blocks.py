@@ -6,6 +6,7 @@ import io
 import os
 import re
 import struct
+from array import array
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import BinaryIO, NamedTuple
@@ -13,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 __all__ = [
     "EXIF",
     "EXIF_DIRECTORY",
+    "GPS_DIRECTORY",
     "XMP",
     "Scan",
     "TooManySegments",
@@ -31,11 +33,12 @@ _MAX_BLOCKS = 1 << 18  # in a PNG or GIF file; the largest photographs have abou
 _CHUNK = re.compile(rb"[\w ]{4}")  # the names that Pillow takes for PNG; WebP has "XMP "
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG with the size of the picture
 EXIF, XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"  # starts of segments
-EXIF_DIRECTORY = 0x8769  # the tag with the place of EXIF's own directory
+EXIF_DIRECTORY, GPS_DIRECTORY = 0x8769, 0x8825  # tags with the places of EXIF's own directories
 _SCAN, _END = 0xDA, 0xD9
 _MAX_VALUE = 16 << 20  # bytes of all values in a directory; metadata are far smaller
 _MAX_ENTRIES = 1 << 12  # in a directory; cameras write about a hundred
 _MAX_BELOW = 16  # raw files have up to five
+_NUMBERS = {3: "H", 5: "I"}  # the types of short numbers and of fractions, as arrays have them
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  # by type
 
 
@@ -182,9 +185,12 @@ def first_directory(source: bytes | BinaryIO, wanted: Collection[int]) -> dict[i
 
 
 def directories(
-    source: bytes | BinaryIO, wanted: Collection[int], below: int = -1
+    source: bytes | BinaryIO, wanted: Collection[int], below: Collection[int] = ()
 ) -> list[dict[int, bytes]]:
-    """Return the wanted tags of the first directory and of the directories in its tag `below`."""
+    """Return the wanted tags of the first directory and of those in its tags `below`.
+
+    Values are raw bytes, except that short numbers and fractions are little-endian.
+    """
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     file.seek(0)
     order = {b"II": "<", b"MM": ">"}.get(file.read(2), "")
@@ -196,8 +202,8 @@ def directories(
         (start,) = _unpack(file, forms.offset)
     except struct.error:
         return []
-    first = _read_directory(file, forms, start, {*wanted, below}) if order else {}
-    offsets, size = first.pop(below, b""), struct.calcsize(forms.offset)
+    first = _read_directory(file, forms, start, {*wanted, *below}) if order else {}
+    offsets, size = b"".join(first.pop(tag, b"") for tag in below), struct.calcsize(forms.offset)
     starts = struct.iter_unpack(forms.offset, offsets[: len(offsets) // size * size])
     return [first, *(_read_directory(file, forms, at, wanted) for (at,) in [*starts][:_MAX_BELOW])]
 
@@ -225,6 +231,13 @@ def _read_directory(
         elif (position := struct.unpack(forms.offset, value)[0]) < end:
             file.seek(position)
             values[tag] = file.read(size)
+        if kind in _NUMBERS and tag in values and forms.offset.startswith(">"):
+            numbers = array(_NUMBERS[kind])
+            numbers.frombytes(
+                values[tag][: len(values[tag]) // numbers.itemsize * numbers.itemsize]
+            )
+            numbers.byteswap()
+            values[tag] = numbers.tobytes()
     return values
 
 

@@ -207,7 +207,6 @@ def is_raw_tiff(data: bytes) -> bool:
     """Whether a TIFF file is a raw file; most raw formats are TIFF with sensor data."""
     if data[8:10] == b"CR":  # Canon's files, whose directories do not say so
         return True
-    tags = directories(data, {_PHOTOMETRIC, _DNG_VERSION}, below=_SUB_DIRECTORIES)
-    order = "<" if data[:1] == b"I" else ">"
-    sensor = [struct.pack(f"{order}H", kind) for kind in (_MOSAIC, _LINEAR)]
+    tags = directories(data, {_PHOTOMETRIC, _DNG_VERSION}, below=(_SUB_DIRECTORIES,))
+    sensor = [struct.pack("<H", kind) for kind in (_MOSAIC, _LINEAR)]
     return any(_DNG_VERSION in d or d.get(_PHOTOMETRIC) in sensor for d in tags)

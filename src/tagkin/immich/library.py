@@ -13,10 +13,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from tagkin.collection.facts import Facts, read_immich
 from tagkin.errors import ServerError, SidecarError
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.immich.client import Json
@@ -50,23 +52,22 @@ class Asset:
     """In the catalogue."""
     checksum: str
     """SHA-1 of the original file, in hexadecimal."""
-    taken: str | None
-    """By the camera's clock, ISO 8601."""
-    camera: str
-
-    @property
-    def moment(self) -> datetime | None:
-        """When it was taken."""
-        return None if self.taken is None else datetime.fromisoformat(self.taken)
+    facts: Facts = field(hash=False)
+    """When, where and with what it was taken."""
 
 
 def read_assets(folder: Path) -> dict[str, Asset]:
     """Read the last listing in a folder, by path; empty if there is none, or it is damaged."""
     try:
         stored = json.loads((folder / _FILE).read_bytes())
-        return {asset["path"]: Asset(**asset) for asset in stored}
+        return {asset["path"]: _restore_asset(**asset) for asset in stored}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
+
+
+def _restore_asset(id: str, path: str, checksum: str, **more: Any) -> Asset:
+    """Return a stored photograph; the next listing has the facts that a former one lacks."""
+    return Asset(id, path, checksum, dict(more.get("facts", {})))
 
 
 def store_assets(folder: Path, assets: Mapping[str, Asset]) -> None:
@@ -110,19 +111,11 @@ def check_writable(path: str, item: Mapping[str, Json]) -> None:
 def read_asset(address: str, item: Mapping[str, Json], known: Asset | None) -> Asset:
     """Return a photograph of a search; a known one keeps its path."""
     with check_answer(address):
-        exif = item.get("exifInfo") or {}
-        moment = datetime.fromisoformat(item["localDateTime"]).replace(tzinfo=None, microsecond=0)
+        moment = datetime.fromisoformat(item["localDateTime"])
         checksum = read_checksum(item["checksum"])
         path = _choose_path(item["originalFileName"], f"{moment:%Y-%m}", checksum)
-        make, model = (" ".join(str(exif.get(key) or "").split()) for key in ("make", "model"))
-        repeats_make = bool(make) and model.casefold().startswith(make.split()[0].casefold())
-        return Asset(
-            str(item["id"]),
-            path if known is None else known.path,
-            checksum,
-            moment.isoformat() if exif.get("dateTimeOriginal") else None,
-            model if repeats_make else f"{make} {model}".strip(),
-        )
+        path = path if known is None else known.path
+        return Asset(str(item["id"]), path, checksum, read_immich(item))
 
 
 def read_checksum(checksum: str) -> str:

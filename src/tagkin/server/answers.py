@@ -12,6 +12,7 @@ from tagkin.catalogue import (
     TagCounts,
     TagProvenance,
 )
+from tagkin.collection.facts import describe_facts
 from tagkin.errors import NotFound
 from tagkin.server.order import Reading
 from tagkin.server.readers import View
@@ -178,6 +179,7 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
     finished = catalogue.completeness.run_that_finished(content)
     return {
         **card(file),
+        "facts": describe_facts(explained.facts),
         "finished": finished and {"run": finished[0], "n": finished[2]},
         "offers_finish": not (finished or is_likely) and any(map(_is_answer, explained.tags)),
         "suggestions": sorted(rows, key=lambda row: -row["confidence"]),

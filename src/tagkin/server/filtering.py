@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from typing import Annotated, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -11,50 +10,40 @@ from fastapi import Depends, Query, Request
 from pydantic import Field
 
 from tagkin.catalogue import Catalogue
-from tagkin.catalogue.selection import NONE, Facets, Selection
+from tagkin.catalogue.selection import FILTERS, NONE, Facets, Selection
+from tagkin.collection.facts import FACTS
 from tagkin.server.readers import Views
 
 MOST = 2**53  # the largest whole number in JavaScript
 Number = Annotated[int, Field(ge=0, le=MOST)]
-_Text = Annotated[str | None, Query(max_length=1000)]
 
 _CURSORS = ("after", "start")
-_TITLES = {  # of the filters, which are parameters of an address
-    "folder": "Folder",
-    "date": "Date",
-    "camera": "Camera",
-    "lens": "Lens",
-    "rating": "Rating",
-    "type": "File type",
+_TITLES = {fact.name: fact.title for fact in FACTS if fact.name in FILTERS} | {
     "burst": "Burst",
     "untagged": "Tags",
     "tag": "Tag",
 }
-_WORDS = {
+"""Titles of the filters, which are parameters of an address."""
+_WORDS = {  # by the kind of a filter
     ("burst", "any"): "in a burst",
     ("burst", NONE): "alone",
     ("untagged", "true"): "without tags",
     ("untagged", "false"): "with tags",
-    ("rating", "-1"): "rejected",
-    ("rating", NONE): "not rated",
-    ("rating", "5"): "★★★★★",
+    ("stars", "-1"): "rejected",
+    ("stars", NONE): "not rated",
+    ("stars", "5"): "★★★★★",
 }
 _MONTHS = "January February March April May June July August September October November December"
 
 
 def read_selection(
-    folder: _Text = None,
-    date: Annotated[str | None, Query(pattern=r"^([0-9]{4}(-[0-9]{2})?|\(none\))$")] = None,
-    camera: _Text = None,
-    lens: _Text = None,
-    rating: Annotated[str | None, Query(max_length=10)] = None,
-    type: Annotated[str | None, Query(max_length=10)] = None,
-    burst: Annotated[str | None, Query(pattern=r"^([0-9]{1,15}|any|\(none\))$")] = None,
+    request: Request,
     untagged: bool | None = None,
     tags: Annotated[list[Number] | None, Query(alias="tag", max_length=20)] = None,
 ) -> Selection:
     """Return the selection that the address of a page names."""
-    return Selection(folder, date, camera, lens, rating, type, burst, untagged, tuple(tags or ()))
+    choices = {name: request.query_params.get(name) or None for name in FILTERS}
+    return Selection(untagged=untagged, tags=tags or (), **choices)
 
 
 Selected = Annotated[Selection, Depends(read_selection)]
@@ -110,27 +99,24 @@ class FilterBar:
 
 def _pairs(selection: Selection) -> Iterator[tuple[str, str]]:
     """Yield the parameters of an address that give a selection."""
-    for field in fields(selection):
-        value = getattr(selection, field.name)
-        if field.name == "tags":
-            yield from (("tag", str(tag)) for tag in value)
-        elif isinstance(value, bool):
-            yield field.name, str(value).lower()
-        elif value is not None:
-            yield field.name, str(value)
+    yield from selection.choices
+    if selection.untagged is not None:
+        yield "untagged", str(selection.untagged).lower()
+    yield from (("tag", str(tag)) for tag in selection.tags)
 
 
 def describe(name: str, value: str) -> str:
     """Return the value of a filter in words."""
-    if (name, value) in _WORDS:
-        return _WORDS[name, value]
+    kind = FILTERS.get(name, name)
+    if (kind, value) in _WORDS:
+        return _WORDS[kind, value]
     if value == NONE:
         return "unknown"
-    if name == "burst":
+    if kind == "burst":
         return "this one"
-    if name == "rating":
+    if kind == "stars":
         return f"{'★' * int(value)} and more"
-    if name == "date" and "-" in value:
+    if kind == "month" and "-" in value:
         month = int(value[5:])
         names = _MONTHS.split()
         return f"{names[month - 1]} {value[:4]}" if 1 <= month <= len(names) else value
@@ -150,6 +136,7 @@ def facets_answer(
         {
             "name": name,
             "title": _TITLES[name],
+            "kind": FILTERS.get(name, name),
             "value": "" if name == "tag" else chosen.get(name, ""),
             "choices": _choices(catalogue, facets, name),
         }

@@ -97,7 +97,7 @@ class View:
 
     def __init__(self, views: Views, catalogue: Catalogue, selection: Selection):
         self._views, self._catalogue = views, catalogue
-        self.is_of_burst = (selection.burst or "").isdecimal()
+        self.is_of_burst = (selection.choice("burst") or "").isdecimal()
         """Whether it is one burst, whose photographs are shown one by one."""
         index = views.photographs(catalogue)
         self.photographs: Selected = index.select(catalogue.database, selection)

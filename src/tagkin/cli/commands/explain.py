@@ -16,6 +16,7 @@ from tagkin.cli.catalogues import (
 from tagkin.cli.output import data, relative, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.tables import kin_text
+from tagkin.collection.facts import describe_facts
 from tagkin.wording import is_by_name, percent, shares_text
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def explain(
     confidence, and you may have accepted or rejected it. A suggestion comes from the photograph
     itself, from its kin, the most similar tagged photographs with the tag, and from the meaning of
     the tag's name, each with its share of the score. Kin with less than 2 % of it are left out.
+
+    The first line says when, where and with what the photograph was taken.
 
     Examples
     --------
@@ -81,6 +84,7 @@ def _document(catalogue: Catalogue, explained: Explained) -> dict[str, object]:
         {
             "file": locate(explained.path),
             "digest": explained.digest,
+            "facts": explained.facts,
             "tags": tags,
             "finished": finished,
         }
@@ -96,6 +100,8 @@ def _show(catalogue: Catalogue, explained: Explained) -> None:
 
     console = data()
     console.print(relative(catalogue.absolute(explained.path)), style="bold")
+    if facts := describe_facts(explained.facts):
+        console.print(" · ".join(text for _, text in facts), style="dim")
     if not explained.tags:
         console.print("It has no tag in files, and no suggestion.")
     if (finished := explained.finished) is not None:
