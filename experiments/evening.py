@@ -74,8 +74,8 @@ class Evening:
 
     right: list[int] = field(default_factory=list)
     actions: list[int] = field(default_factory=list)
-    asks_right: list[bool] = field(default_factory=list)
-    """Whether a page asks to mark the right ones, because all are unlikely."""
+    unlikely: list[bool] = field(default_factory=list)
+    """Whether all photographs of a page are below its line."""
     tags: list[int] = field(default_factory=list)
     tiles: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     """Confidences as shown, and which are right, both (n,)."""
@@ -128,7 +128,7 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
         evening.tags.append(tag)
         evening.right.append(int(right.sum()))
         evening.actions.append(n_actions)
-        evening.asks_right.append(bool((shown < LIKELY).all()))
+        evening.unlikely.append(bool((shown < LIKELY).all()))
         evening.tiles.append((shown, right))
         taken = PER_PAGE + PER_ACTION * n_actions + PER_TILE * len(rows)
         seconds += [taken / len(rows)] * len(rows)

@@ -149,7 +149,7 @@ def _count_actions(draws: Sequence[Played]) -> list[Row]:
         pages = reach(evening, SHARE * c.n_missing)
         if pages is not None:
             ratios.append(actions[pages - 1] / right[pages - 1])
-        asks = np.array(evening.asks_right[:pages])
+        asks = np.array(evening.unlikely[:pages])
         shares.append(np.array(evening.actions[:pages])[asks].sum() / actions[: pages or None][-1])
         found.append(right[-1] / (c.n_missing + c.n_never))
     text = _span(ratios, ".3f") if ratios else "not reached"
@@ -163,7 +163,7 @@ def _count_actions(draws: Sequence[Played]) -> list[Row]:
             is_fine,
         ),
         (
-            f"pages of “mark the right ones” until {_percent(SHARE)}: at most half of the actions",
+            f"pages all below the line until {_percent(SHARE)}: at most half of the actions",
             f"{_span(shares)} of the actions",
             bool(np.mean(shares) <= 0.5),
         ),
@@ -392,7 +392,7 @@ REASONS = {
     "actions per right tag": "a right tag below 50 % takes its own click, and three quarters of "
     "the right tags of Flickr8k are below. So 260 pages find two thirds of the tags that can be "
     "found.",
-    "pages of “mark the right ones”": "they are the pages whose tiles are all below 50 %, as three "
+    "pages all below the line": "they are the pages whose tiles are all below 50 %, as three "
     "quarters of the right tags of Flickr8k are.",
 }
 """Why a target is missed, by the start of its row."""

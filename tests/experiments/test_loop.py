@@ -84,7 +84,7 @@ def test_rows_by_hand(opened):
     evening = Evening(
         right=[2, 1],
         actions=[2, 3],
-        asks_right=[False, True],
+        unlikely=[False, True],
         tags=[0, 1],
         tiles=tiles,
         forecasts=[(0, 5, 4.0), (1, 50, 9.0)],  # the second one is of more answers than came
@@ -122,7 +122,7 @@ def test_means_and_ranges_of_draws(opened):
         evening = Evening(
             right=[n_right],
             actions=[2],
-            asks_right=[False],
+            unlikely=[False],
             tiles=[shown],
             likely_new=[(0, 10), (1, n_likely)],
         )

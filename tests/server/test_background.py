@@ -47,20 +47,20 @@ def test_a_page_without_suggestions_says_that_they_come(
     for page in (browser.get(mode).text for mode in modes):
         assert "No suggestions yet. tagkin learns from photographs with tags" in page
         assert "Nothing left to review" not in page
-        assert "Suggest common tags" in page  # if a person asks for them
+        assert "Suggest common tags" not in page  # there are tags
     assert "No doubtful tags" in browser.get("/doubtful?tag=1&kind=wrong").text
     catalogue.database.execute("DELETE FROM doubts")
     assert "No doubtful tags." in browser.get("/doubtful").text
     with nobody_writes(catalogue.path):
         assert review.catch_up()
         for page in (browser.get(mode).text for mode in modes):
-            assert "Starting: 5 photographs so far. Suggestions will appear here." in page
+            assert "5 photographs found so far. Suggestions will appear here." in page
             assert "No suggestions yet" not in page
             assert "Nothing left to review" not in page
             page = browser.get("/photographs?folder=2024").text
             assert "Nothing to review with these filters so far." in page
         page = browser.get("/doubtful").text
-        assert "photographs so far. Doubtful tags will appear here after training." in page
+        assert "photographs found so far. Doubtful tags will appear here after training." in page
         assert "No doubtful tags" not in page
         review.fit.stop()
 

@@ -3,10 +3,13 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
+
+from tagkin.catalogue import Catalogue, Decided
 
 from .served import Served, serve
 from .window import NARROW, Window
@@ -36,6 +39,14 @@ def pressed(page: Any) -> list[int]:
     return contents(page, "#grid .tile[aria-pressed=true]")
 
 
+def columns(page: Any) -> int:
+    """The number of tiles in the first row."""
+    return page.eval_on_selector_all(
+        "#grid .tile",
+        "all => new Set(all.map(one => one.getBoundingClientRect().left)).size",
+    )
+
+
 # --- by tag --------------------------------------------------------------------------------
 
 
@@ -45,7 +56,7 @@ def test_a_grid_with_two_exceptions_undo_reload(window: Window, served: Served) 
     page.locator("h1", has_text="beach").wait_for()
     shown = contents(page)
     assert len(shown) == 60
-    assert page.locator("#verdict").inner_text() == "Accept all 60"
+    assert page.locator("#verdict").inner_text() == "Accept 60"
     for at in (3, 7):
         page.locator("#grid .tile").nth(at).click()
     assert page.locator("#verdict").inner_text() == "Accept 58, reject 2"
@@ -82,18 +93,70 @@ def test_ranges(window: Window, served: Served) -> None:
     page.locator("#grid li").nth(55).locator(".from").click()
     window.shows("5 photographs from here on marked as wrong.")
     assert pressed(page) == shown[4:10] + shown[55:]
-    page.locator("#invert").click()
-    assert page.locator("#ask").inner_text() == "Mark the right ones"
-    assert pressed(page) == shown[:4] + shown[10:55]
     window.press("Enter")
-    window.shows("boat: 11 accepted, 49 rejected.")
-    assert {c for c, _ in served.decided(1)} == set(shown[4:10] + shown[55:])
+    window.shows("boat: 49 accepted, 11 rejected.")
+    assert {c for c, _ in served.decided(-1)} == set(shown[4:10] + shown[55:])
+
+
+@contextmanager
+def unlikely(served: Served, tag: int, but: int) -> Iterator[None]:
+    """Lower the confidences of a tag, except for one photograph."""
+    query = "UPDATE suggestions SET confidence = confidence + ? WHERE tag = ? AND content <> ?"
+    served.catalogue.database.execute(query, (-0.6, tag, but))
+    yield
+    served.undo_all()
+    served.catalogue.database.execute(query, (0.6, tag, but))
+
+
+def test_below_the_line_a_click_accepts(window: Window, served: Served) -> None:
+    number = served.tags["boat"]
+    first = contents(window.open(f"/tags/{number}?n=30"))[0]
+    with unlikely(served, number, first):
+        page = window.open(f"/tags/{number}?n=30")
+        shown = contents(page)
+        assert (shown[0], contents(page, "#grid .below .tile")) == (first, shown[1:])
+        assert page.locator("#verdict").inner_text() == "Accept 1"
+        page.locator("#grid .tile").nth(2).click()
+        assert page.locator("#verdict").inner_text() == "Accept 2"
+        assert page.locator("#verdict-on-all").inner_text() == "Accept 2, reject 28"
+        window.press("Home", "x", "End", "x")  # below the line, nothing is to be marked as wrong
+        window.shows("not accepted unless you click it")
+        assert pressed(page) == [first, shown[2]]
+        window.press("Enter")
+        window.shows("boat: 1 accepted, 1 rejected, 28 left open.")
+        assert served.decisions() == {(first, "boat"): -1, (shown[2], "boat"): 1}
+        following = contents(page)
+        assert not set(following) & set(shown)
+        page.locator("#grid .tile").nth(4).click()
+        page.locator("#accept-and-reject").click()
+        window.shows("boat: 1 accepted, 59 rejected.")
+
+
+def finish_tag(tag: int, catalogue: Catalogue) -> Decided:
+    return catalogue.completeness.finish_tag(tag)
+
+
+def test_the_end_that_pays_little_is_said_once(window: Window, served: Served) -> None:
+    number = served.tags["boat"]
+    others = [tag for tag in served.tags.values() if tag != number]
+    for other in others:
+        served.review.change(partial(finish_tag, other))
+    with unlikely(served, number, 0):
+        page = window.open("/question")
+        page.locator("h1", has_text="What is left pays little").wait_for()
+        window.is_accessible()
+        window.press("q")
+        page.locator("#grid[data-strategy=most-right]").wait_for()
+        page.locator("#grid .tile").first.click()
+        window.press("Enter")
+        window.shows("1 accepted, 0 rejected")
+        page.locator("#grid[data-strategy=most-right]").wait_for()
 
 
 def test_keys_for_marks_do_nothing_without_photographs(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['boat']}?taken=1900")
     assert page.locator("#grid").count() == 0
-    window.press("i", "x", " ", "o")
+    window.press("x", " ", "o", "Shift+Enter")
     window.settle()
     assert "from here on" not in page.locator("#message").inner_text()
     assert window.faults == []
@@ -126,9 +189,7 @@ def test_drag_to_mark(window: Window, served: Served) -> None:
         page.mouse.down()
         page.mouse.move(*middle(end), steps=4)
 
-    width = page.evaluate(
-        "getComputedStyle(document.querySelector('#grid')).gridTemplateColumns.split(' ').length"
-    )
+    width = columns(page)
     block = [row * width + column for row in (0, 1) for column in (1, 2)]
     drag(1, 2 * width + 3)
     drag_back = middle(width + 2)
@@ -156,12 +217,9 @@ def test_by_keys_alone(window: Window, served: Served) -> None:
     window.press("Enter")
     page.locator("#grid").wait_for()
     shown = contents(page)
-    columns = page.evaluate(
-        "getComputedStyle(document.querySelector('#grid')).gridTemplateColumns.split(' ').length"
-    )
     window.press("ArrowRight", "ArrowDown", " ")  # one
     window.press("ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowLeft")  # two
-    first = columns + 1
+    first = columns(page) + 1
     assert pressed(page) == shown[first : first + 3]
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
@@ -174,7 +232,9 @@ def test_by_keys_alone(window: Window, served: Served) -> None:
     window.shows("Undone 60 decisions")
     window.press("?")
     page.locator("#keys[open]").wait_for()
-    assert "Reject marked photographs and accept the rest" in page.locator("#keys").inner_text()
+    assert (
+        "Accept the likely ones, except those marked as wrong" in page.locator("#keys").inner_text()
+    )
     window.press("Escape")
     page.locator("#keys[open]").wait_for(state="detached")
     window.press("g", "o")

@@ -197,6 +197,12 @@ def accept_page(window: Window, page: Any, served: Served) -> None:
         window.shows(f"beach: {n_accepted} accepted, 1 rejected.")
 
 
+def accept_and_reject(window: Window, page: Any, served: Served) -> None:
+    becomes(page, FOCUSED, 0)
+    window.press(" ", "Shift+Enter")
+    window.shows("beach: 9 accepted, 1 rejected.")
+
+
 def finish_photograph(window: Window, page: Any, served: Served) -> None:
     window.press("n")
     becomes(page, ROWS, 4)
@@ -342,7 +348,6 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Mark or unmark": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
                 "Mark a range; with the mouse: drag, or Shift and click": with_keys(RANGE),
                 "Wrong from here on": with_keys(("ArrowRight  x", PRESSED, 9)),
-                "Invert: mark the right ones instead": with_keys(("i", PRESSED, 1)),
                 "Look closer": closer,
                 "Kin behind this suggestion": kin_of_a_tile,
                 "Show each photograph of a burst": not_in_a_burst,
@@ -356,7 +361,8 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                     ("f", "document.querySelector('#learn-again') !== null", True)
                 ),
             },
-            {"Reject marked photographs and accept the rest": accept_page},
+            {"Accept the likely ones, except those marked as wrong": accept_page},
+            {"The same, and reject the others below the line": accept_and_reject},
             {"I have seen everything for this tag": finish_tag},
         ],
     ),
@@ -378,7 +384,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
             {
                 "Accept this suggestion": with_keys(("1", ROWS, 3)),
                 "Reject it": with_keys(("Shift+Digit2", ROWS, 2)),
-                "Accept all suggestions": with_keys(("a", ROWS, 0)),
+                "Accept all likely suggestions": with_keys(("a", ROWS, 0)),
                 "Reject all suggestions": with_keys(("n", ROWS, 4), ("x", ROWS, 0)),
                 "Finished: it has all its tags": finish_photograph,
             },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from tagkin.immich.name import NAME
 
 __all__ = ["Explained", "TagProvenance", "TagSource", "explain_photograph"]
 
+_RUN = re.compile(r" by run \d+(?: with model [0-9a-f]+)?| \((?:seen by )?run \d+\)")
 _VERDICTS = {1: "accepted", -1: "rejected"}
 _STATES = ("found", "accepted", "suggested", "rejected")  # in the order of the answer
 
@@ -41,6 +43,11 @@ class TagSource:
     confidence: float | None = None
     verdict: str | None = None
     note: str | None = None
+
+    @property
+    def brief(self) -> str:
+        """The source in words, without the numbers of runs and models."""
+        return _RUN.sub("", self.text)
 
 
 @dataclass

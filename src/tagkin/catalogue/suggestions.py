@@ -95,6 +95,8 @@ class ReviewProgress:
     """How many of the open suggestions are likely correct."""
     n_accepted: int
     n_rejected: int
+    is_tagged: bool
+    """Whether any photograph has a tag, in files or accepted."""
 
 
 _BAND = (
@@ -278,9 +280,9 @@ class Suggestions(Part):
 
     def progress(self) -> ReviewProgress:
         """Count open suggestions and decisions."""
-        n_suggestions, expected, n_accepted, n_rejected = self._db.rows(
-            "SELECT total(n_suggested), total(expected), total(n_accepted), total(n_rejected) "
-            "FROM tags"
+        n_suggestions, expected, n_accepted, n_rejected, n_found = self._db.rows(
+            "SELECT total(n_suggested), total(expected), total(n_accepted), total(n_rejected), "
+            "total(n_found) FROM tags"
         )[0]
         return ReviewProgress(
             self._db.value(f"SELECT {COUNT_FILES}"),
@@ -289,6 +291,7 @@ class Suggestions(Part):
             max(0.0, expected),
             int(n_accepted),
             int(n_rejected),
+            n_found + n_accepted > 0,
         )
 
 

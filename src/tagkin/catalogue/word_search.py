@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WordMatch", "WordSearch", "release_encoder"]
 
-NO_MATCH = "No photograph stands out for these words. These are the nearest."
+NO_MATCH = "tagkin is not sure that any photograph shows this. The best matches come first."
 _BLOCK = 4096  # photographs whose features are in memory together
 
 

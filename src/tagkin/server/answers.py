@@ -94,13 +94,14 @@ def question_answer(reading: Reading, strategy: str) -> Answer | None:
     question = reading.question(strategy)
     if question is None:
         return None
-    tag, suggestions = question
+    tag, suggestions, pays = question
     return {
         "tag": reading.count([catalogue.tags.count(tag)])[0],
         "suggestions": _suggestion_cards(
             reading, tag, stack_suggestions(reading, tag, suggestions)
         ),
         "next": None,
+        "pays": pays,
     }
 
 
@@ -191,7 +192,7 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
                 "name": tag.tag,
                 "state": tag.state,
                 "said": [
-                    {"who": said.who, "text": said.text, "when": said.when} for said in tag.said
+                    {"who": said.who, "text": said.brief, "when": said.when} for said in tag.said
                 ],
             }
             for tag in explained.tags

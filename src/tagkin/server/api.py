@@ -69,6 +69,8 @@ class Decisions(Step):
     """Whether to keep existing decisions, such as decisions of another window."""
     together: bool = False
     """Whether the accepted pairs are the rest of a page, accepted without a look at each."""
+    left: list[tuple[Number, Number]] = Field(default=[], max_length=_MAX_DECISIONS)
+    """Pairs that the page showed and that stay open; they are not asked again until a training."""
 
 
 class Finish(Step):
@@ -178,7 +180,12 @@ def decide(request: Request, body: Decisions) -> Json:
         for pairs in (body.accept, body.reject)
     )
     batch = review.decide(
-        accepted, rejected, only_open=body.only_open, together=body.together, step=body.step
+        accepted,
+        rejected,
+        only_open=body.only_open,
+        together=body.together,
+        left=body.left,
+        step=body.step,
     )
     return _step_answer(
         review,

@@ -39,12 +39,17 @@ class Page(NamedTuple):
     value: float
     """Value to compare pages of different labels; the largest is asked first."""
 
+    @property
+    def pays(self) -> bool:
+        """Whether it brings more right labels than it takes actions."""
+        return self.expected_right > self.expected_actions
+
 
 def expected_actions(p: np.ndarray) -> np.ndarray:
     """Return the expected actions for pages of the first 1, 2, …, n images, shape (n,).
 
-    Images with a probability below one half are marked as wrong when the page opens. The reviewer
-    corrects wrong marks, one click each, and one key ends the page:
+    Images with a probability of at least one half are accepted unless the reviewer clicks them;
+    the others are not, unless the reviewer clicks them. One key ends the page:
 
         E[actions] = 1 + Σ min(p, 1 − p).
 

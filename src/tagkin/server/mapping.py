@@ -80,7 +80,7 @@ def _embed(
     photographs: list[TaggedContent] = []
     embeddings: list[np.ndarray] = []
     for start in range(0, len(files), _BLOCK):
-        step("Embedding photographs", start, len(files))
+        step("Drawing the map", start, len(files))
         seen = annotator.read_features(files[start : start + _BLOCK])
         if seen.files:
             photographs += [tagged[file] for file in seen.files]

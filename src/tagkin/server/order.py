@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,16 @@ from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.server.asking import AnswerCurve, best_page, expect_right
 from tagkin.server.readers import View
 
-Question = tuple[int, Sequence[OpenSuggestion]]
-"""A tag and suggestions of it, most confident first."""
+
+class Question(NamedTuple):
+    """A page to ask."""
+
+    tag: int
+    suggestions: Sequence[OpenSuggestion]
+    """Most confident first."""
+    pays: bool
+    """Whether it likely brings more correct tags than it takes actions."""
+
 
 _N_CANDIDATES = 40  # tags with most correct suggestions, from which a question is chosen
 _PAGE = 60
@@ -36,6 +45,7 @@ class Order:
         self._version = 0
         self._curves: tuple[int, AnswerCurve, dict[int, AnswerCurve]] = -1, AnswerCurve(), {}
         self._shifts: dict[int, float] = {}
+        self._left: dict[int, set[int]] = {}
 
     def correct(
         self, catalogue: Catalogue, tag: int, suggestions: Sequence[OpenSuggestion]
@@ -64,10 +74,22 @@ class Order:
         for tag in tags:
             self._shifts.pop(tag, None)
 
+    def leave(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Note contents and tags that a person saw and left open; no question repeats them.
+
+        New suggestions may be asked again.
+        """
+        for content, tag in pairs:
+            self._left[tag] = {*self._left.get(tag, ()), content}
+
+    def left_open(self, tag: int) -> set[int]:
+        """Return the contents that a person saw and left open for a tag."""
+        return self._left.get(tag, set())
+
     def renew(self) -> None:
         """Use new suggestions, or edited tags."""
         self._version += 1
-        self._shifts = {}
+        self._shifts, self._left = {}, {}
 
     def _read_curves(self, catalogue: Catalogue) -> tuple[AnswerCurve, dict[int, AnswerCurve]]:
         """Return the curve of tags without answers, and that of each tag with answers."""
@@ -135,12 +157,15 @@ class Reading:
         """Return the best page to ask next; None if no suggestion is open."""
         best, value = None, -1.0
         for tag in self.tags()[:_N_CANDIDATES]:
-            suggestions = self.suggestions(tag.id, _PAGE)
+            seen = self.order.left_open(tag.id)
+            listed = self.suggestions(tag.id, _PAGE + len(seen))
+            suggestions = [s for s in listed if s.content not in seen][:_PAGE]
             n_decided = tag.n_accepted + tag.n_rejected
             page = best_page(self._confidences(tag.id, suggestions), strategy, n_decided)
             if page is not None and page.value > value:
                 value = page.value
-                best = tag.id, [suggestions[int(i)] for i in page.shown]
+                shown = [suggestions[int(i)] for i in page.shown]
+                best = Question(tag.id, shown, page.pays)
         return best
 
     def forecast(self, n: int) -> float:
@@ -164,22 +189,29 @@ class Forecast:
 
     def text(self, reading: Reading, n_left: int) -> str:
         """Say how many minutes are left and what the next ten bring; empty without a pace."""
+        minutes = self.minutes(reading, n_left)
+        return "" if minutes is None else _write(minutes, self._right)
+
+    def minutes(self, reading: Reading, n_left: int) -> float | None:
+        """Return how many minutes so many answers take; None without answers or a pace."""
         with self._lock:
             if time.monotonic() > self._made_at + _KEPT:
                 self._seconds = reading.catalogue.runs.seconds_per_answer()
                 if self._seconds is not None:
                     self._right = reading.forecast(round(_SOON / max(self._seconds, 0.01)))
                 self._made_at = time.monotonic()
-            seconds, right = self._seconds, self._right
-        return "" if seconds is None or not n_left else _write(n_left * seconds / 60, right)
+            seconds = self._seconds
+        return None if seconds is None or not n_left else n_left * seconds / 60
+
+
+def duration(minutes: float) -> str:
+    """Write how long something takes, such as "about 20 minutes"."""
+    if minutes < 1.5:
+        return "about a minute"
+    return f"about {minutes:.0f} minutes" if minutes < 100 else f"about {minutes / 60:,.0f} hours"
 
 
 def _write(minutes: float, right: float) -> str:
-    if minutes < 1.5:
-        left = "About a minute"
-    elif minutes < 100:
-        left = f"About {minutes:.0f} minutes"
-    else:
-        left = f"About {minutes / 60:,.0f} hours"
+    left = duration(minutes).capitalize()
     soon = f"; the next ten minutes bring about {right:,.0f} correct tags" if minutes > 10 else ""
     return f"{left} left at your pace{soon}"

@@ -50,7 +50,8 @@ def _page(request: Request, mode: str, selection: Selection, **data: object) -> 
         filters = FilterBar(request, catalogue, selection)
     data |= {"state": review.state(), "filters": filters, "link": filters.link}
     base = request.base_url.path
-    return HTMLResponse(render(f"{mode}.html.jinja", base=base, mode=mode, **data))
+    template = "little" if "rest" in data else mode
+    return HTMLResponse(render(f"{template}.html.jinja", base=base, mode=mode, **data))
 
 
 @router.get("/")
@@ -80,15 +81,20 @@ def tag(
 
 @router.get("/question")
 def question(
-    request: Request, selection: Selected, strategy: Strategy = "most-right"
+    request: Request,
+    selection: Selected,
+    strategy: Strategy = "most-right",
+    pays_little: bool = False,
 ) -> HTMLResponse:
-    """Show the best page to ask, of any tag."""
-    with reading(request, selection) as (_, lent):
+    """Show the best page to ask, of any tag; first say if even that pays little."""
+    with reading(request, selection) as (review, lent):
         answer = answers.question_answer(lent, strategy)
         if answer is not None:
             then = answers.next_tag(lent, answer["tag"].id)
     if answer is None:
         return tags(request, selection)
+    if strategy == "most-right" and not (answer["pays"] or pays_little):
+        return _page(request, "tag", selection, rest=review.rest())
     return _page(
         request, "tag", selection, answer=answer, then=then, n_asked=None, strategy=strategy
     )

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
 from tagkin.server.background import BackgroundFit, FolderWatcher
 from tagkin.server.mapping import CollectionMap
-from tagkin.server.order import Forecast, Order, Reading
+from tagkin.server.order import Forecast, Order, Reading, duration
 from tagkin.server.readers import Readers, Views
 from tagkin.server.searching import CollectionSearch
 from tagkin.server.thumbnail_cache import ThumbnailPrefetcher, Thumbnails
@@ -89,10 +89,12 @@ class Review:
         *,
         only_open: bool,
         together: bool = False,
+        left: Sequence[tuple[int, int]] = (),
         step: str | None = None,
     ) -> Batch:
         """Store decisions as one step, as `Decisions.decide_pairs`, on the disk at the end.
 
+        `left` are contents and tags that the page showed and the person left open.
         A window that got no answer sends the same `step` again and may change its decisions.
         """
         with self._writing:
@@ -105,6 +107,7 @@ class Review:
                 repeats={answer.run for answer in answers},
             )
             self._note(step, batch)
+        self.order.leave(left)
         self._fit_if_due()
         return batch
 
@@ -144,13 +147,15 @@ class Review:
         with self.readers.connection() as catalogue:
             now = catalogue.suggestions.progress()
             expected = self.order.expected(catalogue, now.expected)
-            pace = self._forecast.text(Reading(catalogue, self.order), now.n_suggestions)
+            lent = Reading(catalogue, self.order)
+            pace = self._forecast.text(lent, now.n_suggestions)
             return {
                 "version": self.version,
                 "photographs": now.n_photographs,
                 "suggestions": now.n_suggestions,
                 "to_review": now.n_to_review,
                 "expected": round(expected, 1),
+                "tagged": now.is_tagged,
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
                 "progress": f"{count(now.n_suggestions, 'suggestion')} left for "
@@ -161,6 +166,17 @@ class Review:
                 "fit": self._background_state(),
                 "write": self.writer.state(),
             }
+
+    def rest(self) -> str:
+        """Say what the suggestions that are left bring, and how long they take."""
+        with self.readers.connection() as catalogue:
+            now = catalogue.suggestions.progress()
+            lent = Reading(catalogue, self.order)
+            minutes = self._forecast.minutes(lent, now.n_suggestions)
+            expected = self.order.expected(catalogue, now.expected)
+        among = count(now.n_suggestions, "suggestion")
+        text = f"About {count(round(expected), 'correct tag')} among {among}"
+        return text if minutes is None else f"{text}, in {duration(minutes)} at your pace"
 
     def _background_state(self) -> dict[str, Any]:
         """Return the state of background work, or that the folder is no longer watched."""

@@ -9,6 +9,8 @@ export const tiles = () => findAll(TILE);
 // A stack is one tile for the photographs of a burst.
 export const stackOf = (tile) => JSON.parse(tile.dataset.stack ?? "[]");
 export const sizeOf = (tile) => 1 + stackOf(tile).length;
+// Above the line of a tag's page, where unmarked photographs are accepted.
+export const isLikely = (tile) => !tile.closest(".below");
 export const isPressed = (tile) => tile.getAttribute("aria-pressed") === "true";
 
 let anchor = null; // where a range begins
@@ -37,21 +39,23 @@ export function focusOn(tile, { visible = true } = {}) {
   tile.scrollIntoView({ block: "nearest" });
 }
 
-// The value of a marked tile on this page.
-export const exception = () => find("#grid").dataset.default !== "reject";
-
-function columns() {
-  return getComputedStyle(find("#grid")).gridTemplateColumns.split(" ").length;
+// The tile in the next row, or in the row before, that is nearest.
+function inNextRow(all, from, isDown) {
+  const middle = (tile) => tile.getBoundingClientRect().left + tile.getBoundingClientRect().width / 2;
+  const topOf = (tile) => tile.getBoundingClientRect().top;
+  const [x, y] = [middle(from), topOf(from)];
+  const rest = all.filter((tile) => (isDown ? topOf(tile) > y + 1 : topOf(tile) < y - 1));
+  if (!rest.length) return isDown ? all.at(-1) : null;
+  const row = isDown ? Math.min(...rest.map(topOf)) : Math.max(...rest.map(topOf));
+  const inRow = rest.filter((tile) => Math.abs(topOf(tile) - row) < 1);
+  return inRow.reduce((best, tile) => (Math.abs(middle(tile) - x) < Math.abs(middle(best) - x) ? tile : best));
 }
 
 function target(key) {
   const all = tiles();
   const at = all.indexOf(current());
-  const width = columns();
-  const steps = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - width, ArrowDown: at + width, Home: 0, End: all.length - 1 };
-  const to = steps[key];
-  if (to < 0 || to >= all.length) return key === "ArrowDown" ? all.at(-1) : null;
-  return all[to];
+  if (key === "ArrowUp" || key === "ArrowDown") return inNextRow(all, all[at], key === "ArrowDown");
+  return { ArrowLeft: all[at - 1], ArrowRight: all[at + 1], Home: all[0], End: all.at(-1) }[key] ?? null;
 }
 
 function move(event) {
@@ -65,7 +69,7 @@ function move(event) {
 }
 
 // Mark from the anchor to a tile, and restore tiles of an earlier, longer range.
-function extend(to, value = exception()) {
+function extend(to, value = true) {
   const all = tiles();
   if (!before) {
     anchor = anchor ?? current();
@@ -85,7 +89,7 @@ export function toggle(tile) {
 }
 
 export function fromHereOn(tile, value = true) {
-  const all = tiles();
+  const all = tiles().filter(isLikely);
   const at = all.indexOf(tile);
   all.forEach((one, i) => i >= at && press(one, value));
   anchor = before = null;
@@ -107,7 +111,6 @@ async function unfold(tile) {
     one.tabIndex = -1;
   }
   tile.parentElement.replaceWith(...each.map((one) => one.parentElement));
-  find("#reason")?.remove(); // it counts tiles, and these are marked as their stack was
   focusOn(each[0]);
   anchor = before = null;
   changed();

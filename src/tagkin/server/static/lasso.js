@@ -1,6 +1,6 @@
 // Drag over a grid to mark or select photographs; from a marked photograph, to unmark them.
 import { make } from "./dom.js";
-import { changed, current, exception, focusOn, isPressed, press, tiles } from "./grid.js";
+import { changed, current, focusOn, isPressed, press, tiles } from "./grid.js";
 import { skipClick } from "./view.js";
 
 const STILL = 6; // pixels: a shorter movement is a click
@@ -16,7 +16,7 @@ function begin(event) {
   const grid = event.target.closest("#grid");
   if (!grid || event.button || !isMeant(grid.dataset.drag, event)) return;
   const tile = event.target.closest("[aria-pressed]");
-  const value = tile ? !isPressed(tile) : exception();
+  const value = tile ? !isPressed(tile) : true;
   drag = { x: event.pageX, y: event.pageY, value, before: null, box: null, last: event };
 }
 

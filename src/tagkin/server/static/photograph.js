@@ -6,6 +6,8 @@ import { complain, say } from "./message.js";
 import { go, onShown, prepare, refresh } from "./page.js";
 import { decide, sayFinished, sayStored, undo } from "./state.js";
 
+const LIKELY = 0.5;
+
 const shownContent = () => Number(find("#photograph")?.dataset.content);
 const rows = () => findAll("#suggestions .row");
 
@@ -49,7 +51,9 @@ function byNumber(event) {
 }
 
 function all(verdict) {
-  const pairs = rows().flatMap((row) => pairsOf(row.closest("li")));
+  const items = rows().map((row) => row.closest("li"));
+  const isMeant = (item) => verdict === "reject" || Number(item.dataset.confidence) >= LIKELY;
+  const pairs = items.filter(isMeant).flatMap(pairsOf);
   if (!pairs.length) return;
   const textFor = ({ accepted, rejected }) =>
     `${counted(accepted + rejected, "suggestion")} ${verdict === "accept" ? "accepted" : "rejected"}.`;
@@ -127,7 +131,7 @@ export function listen() {
   bind("photograph", Array.from({ length: 9 }, (_, i) => `Shift+${i + 1}`), "", byNumber);
   bind("photograph", ["1–9"], "Accept this suggestion", () => false);
   bind("photograph", ["Shift+1–9"], "Reject it", () => false);
-  bind("photograph", ["a"], "Accept all suggestions", () => all("accept"), "#accept-all");
+  bind("photograph", ["a"], "Accept all likely suggestions", () => all("accept"), "#accept-all");
   bind("photograph", ["x"], "Reject all suggestions", () => all("reject"), "#reject-all");
   bind("photograph", ["f"], "Finished: it has all its tags", () => void finish(), "#finish");
   bind("photograph", ["k"], "Kin behind a suggestion", kinHere);

@@ -1,7 +1,7 @@
 // By tag: mark wrong photographs; one key rejects these and accepts the rest.
 import { count, counted, find, findAll, mode, remembered, stepIn } from "./dom.js";
 import { withFilters } from "./filters.js";
-import { current, focusOn, fromHereOn, isPressed, onChange, openStack, press, stackOf, tiles } from "./grid.js";
+import { current, focusOn, fromHereOn, isLikely, isPressed, onChange, openStack, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { go, onShown, prepare } from "./page.js";
@@ -12,51 +12,67 @@ const asked = () => remembered("n") ?? "60";
 const addressOf = (tag, after) =>
   withFilters(`tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`);
 
-const question = () => withFilters(`question?strategy=${remembered("strategy") ?? "most-right"}`);
+let isTold = false; // that the questions which are left pay little
 
-function verdict() {
-  const [yes, no] = marked().map((contents) => contents.length);
-  if (!no) return `Accept ${yes === 1 ? "it" : `all ${count(yes)}`}`;
-  if (!yes) return `Reject ${no === 1 ? "it" : `all ${count(no)}`}`;
-  return `Accept ${count(yes)}, reject ${count(no)}`;
+function question() {
+  isTold ||= find("#go-on") !== null;
+  const told = isTold || new URLSearchParams(location.search).has("pays_little") ? "&pays_little=true" : "";
+  return withFilters(`question?strategy=${remembered("strategy") ?? "most-right"}${told}`);
+}
+
+function verdict(isOnAll) {
+  const { yes, no, left } = answers(isOnAll);
+  const parts = [[yes, "Accept"], [no, "Reject"]].filter(([some]) => some.length).map(([some, what]) => `${what} ${count(some.length)}`);
+  if (!parts.length) return `Leave ${left.length === 1 ? "it" : `all ${count(left.length)}`}`;
+  return parts.join(", ").replace(", R", ", r");
 }
 
 function marksChanged() {
   if (mode() !== "tag" || !grid()) return;
-  find("#verdict").textContent = verdict();
+  find("#verdict").textContent = verdict(false);
+  const onAll = find("#verdict-on-all");
+  if (onAll) onAll.textContent = verdict(true);
 }
 
 let isBusy = false;
 
-// The contents to accept and to reject, each with the shown confidence and run.
-function marked() {
-  return [false, true].map((value) =>
-    tiles().filter((tile) => isPressed(tile) === value).flatMap((tile) => [[Number(tile.dataset.content), ...shownOf(tile)], ...stackOf(tile)]),
-  );
+// The contents to accept, to reject and to leave open, each with the shown confidence and run. A marked
+// tile is wrong above the line and right below it. An unmarked one is accepted above the line; below it,
+// it stays open, unless the person decides on all.
+function answers(isOnAll) {
+  const some = { yes: [], no: [], left: [] };
+  for (const tile of tiles()) {
+    const unmarked = isOnAll ? "no" : "left";
+    const verdict = isLikely(tile) ? (isPressed(tile) ? "no" : "yes") : isPressed(tile) ? "yes" : unmarked;
+    some[verdict].push([Number(tile.dataset.content), ...shownOf(tile)], ...stackOf(tile));
+  }
+  return some;
 }
 
-// Store the answers to open suggestions; the rest of a page that mostly seems right is accepted together.
-function store(tag, yes, no, unmarked) {
+// Store the answers to open suggestions; likely ones that are not marked are accepted together.
+function store(tag, { yes, no, left }) {
   const pairs = (decisions) => decisions.map(([content, ...shown]) => [content, Number(tag), ...shown]);
-  const together = unmarked === "accept";
-  return decide("api/v1/decisions", { accept: pairs(yes), reject: pairs(no), together, only_open: true });
+  const together = tiles().some((tile) => isLikely(tile) && !isPressed(tile));
+  const seen = left.map(([content]) => [content, Number(tag)]);
+  return decide("api/v1/decisions", { accept: pairs(yes), reject: pairs(no), left: seen, together, only_open: true });
 }
 
-// Decide on all shown photographs, and go on when that is stored; until then, the page keeps its marks.
-async function accept() {
+// Decide on the shown photographs, and go on when that is stored; until then, the page keeps its marks.
+async function accept(isOnAll = false) {
   if (!grid()) return;
   if (isBusy) return say("This page is still being stored.");
   isBusy = true;
   const shownGrid = grid();
-  const { tag, name, next, then, strategy, default: unmarked } = shownGrid.dataset;
-  const [yes, no] = marked();
+  const { tag, name, next, then, strategy } = shownGrid.dataset;
+  const given = answers(isOnAll);
   try {
-    const answer = await store(tag, yes, no, unmarked);
+    const answer = await store(tag, given);
     let trouble = "";
-    const following = strategy ? question() : addressOf(next || !then ? tag : then);
+    const following = strategy ? question() : next ? addressOf(tag, given.left.length ? next : null) : addressOf(then || tag);
     if (shownGrid.isConnected) await go(following).catch((error) => (trouble = error.message));
-    const text = `${name}: ${count(answer.accepted)} accepted, ${count(answer.rejected)} rejected.`;
-    sayStored(text, yes.length + no.length, answer, { trouble });
+    const open = given.left.length ? `, ${count(given.left.length)} left open` : "";
+    const text = `${name}: ${count(answer.accepted)} accepted, ${count(answer.rejected)} rejected${open}.`;
+    sayStored(text, given.yes.length + given.no.length, answer, { trouble });
   } catch (error) {
     complain(error);
   } finally {
@@ -72,10 +88,7 @@ async function finish() {
   isBusy = true;
   const { tag, name } = button.dataset;
   try {
-    if (grid()) {
-      const [yes, no] = marked();
-      await store(tag, yes, no, grid().dataset.default);
-    }
+    if (grid()) await store(tag, answers(true));
     const answer = await decide(`api/v1/tags/${tag}/finish`, {});
     await go(addressOf(tag));
     sayFinished(`${name}: rejected for ${counted(answer.rejected, "photograph")} without an answer.`, answer);
@@ -88,20 +101,10 @@ async function finish() {
 
 function wrongFromHere(tile) {
   if (!grid()) return;
+  if (!isLikely(tile ?? current())) return say("This one is not accepted unless you click it.");
   const n = fromHereOn(tile ?? current());
   focusOn(tile ?? current());
   say(`${counted(n, "photograph")} from here on marked as wrong.`);
-}
-
-function invert() {
-  if (!grid()) return;
-  for (const tile of tiles()) press(tile, !isPressed(tile));
-  const isRight = grid().dataset.default === "accept";
-  grid().dataset.default = isRight ? "reject" : "accept";
-  find("#ask").textContent = isRight ? "Mark the right ones" : "Mark the wrong ones";
-  find("#reason")?.remove(); // the marks are no longer those that it is about
-  marksChanged();
-  focusOn(current(), { visible: false }); // the next Enter is for the grid
 }
 
 // --- the list of tags ----------------------------------------------------------------------------
@@ -132,7 +135,7 @@ function shown() {
     find("#then")?.focus();
     return;
   }
-  find("#verdict").textContent = verdict();
+  marksChanged();
   focusOn(tiles()[0], { visible: false });
   const { tag, next, then, strategy } = grid().dataset;
   if (strategy) return;
@@ -164,15 +167,15 @@ export function listen() {
     remembered("n", event.target.value);
     go(addressOf(grid().dataset.tag)).catch(complain);
   });
-  bind("tag", ["Enter", "a"], "Reject marked photographs and accept the rest", () => void accept(), "#accept");
+  bind("tag", ["Enter", "a"], "Accept the likely ones, except those marked as wrong", () => void accept(), "#accept");
+  bind("tag", ["Shift+Enter", "A"], "The same, and reject the others below the line", () => void accept(true), "#accept-and-reject");
   bind("tag", ["x"], "Wrong from here on", () => wrongFromHere(), "#from-here");
-  bind("tag", ["i"], "Invert: mark the right ones instead", invert, "#invert");
   bind("tag", ["e"], "I have seen everything for this tag", () => void finish(), "#finish");
   bind("tag", ["o"], "Show each photograph of a burst", () => openStack(current()) || say("This photograph is not in a burst."));
   bind("tag", ["n"], "The next tag", () => find("#then")?.click());
   bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
-  bind("tag", ["q"], "The best page of any tag", () => go(question()).catch(complain));
+  bind("tag", ["q"], "The best page of any tag", () => go(question()).catch(complain), "#go-on");
   bind("tags", ["Enter", "q"], "The best page of any tag", () => go(question()).catch(complain));
   bind("tags", ["/"], "Find a tag", () => find("#filter")?.focus());
 }

@@ -1,7 +1,7 @@
 // Look closer: zoom and pan, the next photograph, kin beside it.
 import { find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
-import { current, focusOn, isPressed, tiles, toggle } from "./grid.js";
+import { current, focusOn, isLikely, isPressed, tiles, toggle } from "./grid.js";
 import { bind } from "./keys.js";
 import { fresh, go, onShown } from "./page.js";
 import { View, listen as listenToPointers } from "./view.js";
@@ -70,7 +70,7 @@ function describe(here) {
   if (all.length > 1) parts.push(`${all.indexOf(place) + 1} of ${all.length}`);
   const sure = find(".sure", place)?.textContent;
   if (sure) parts.push(sure);
-  if (isTile() && isPressed(place)) parts.push(mode() === "tag" ? "marked as wrong" : "selected");
+  if (isTile() && isPressed(place)) parts.push(mode() !== "tag" ? "selected" : isLikely(place) ? "marked as wrong" : "marked as right");
   if (kin?.list.length) {
     const { name, share } = kin.list[kin.at];
     parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${share}`);
