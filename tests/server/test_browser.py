@@ -89,13 +89,20 @@ def test_ranges(window: Window, served: Served) -> None:
     tiles.nth(4).click()
     tiles.nth(9).click(modifiers=["Shift"])
     assert pressed(page) == shown[4:10]
-    page.locator("#grid li").nth(55).hover()
-    page.locator("#grid li").nth(55).locator(".from").click()
-    window.shows("5 photographs from here on marked as wrong.")
-    assert pressed(page) == shown[4:10] + shown[55:]
+    last = contents(page, ".event:last-child .tile")
+    page.locator(".mark-event").last.click()
+    window.shows(f"{len(last)} photographs of this event marked as wrong.")
+    assert pressed(page) == shown[4:10] + last
+    page.locator(".mark-event").first.focus()
+    window.press("Enter")  # all that are not marked yet
+    first = contents(page, ".event:first-child .tile")
+    assert pressed(page) == first + last
+    page.locator(".mark-event").first.click()
+    window.shows(f"{len(first)} photographs of this event unmarked.")
+    tiles.first.focus()
     window.press("Enter")
-    window.shows("boat: 49 accepted, 11 rejected.")
-    assert {c for c, _ in served.decided(-1)} == set(shown[4:10] + shown[55:])
+    window.shows(f"boat: {60 - len(last)} accepted, {len(last)} rejected.")
+    assert {c for c, _ in served.decided(-1)} == set(last)
 
 
 @contextmanager
@@ -103,9 +110,11 @@ def unlikely(served: Served, tag: int, but: int) -> Iterator[None]:
     """Lower the confidences of a tag, except for one photograph."""
     query = "UPDATE suggestions SET confidence = confidence + ? WHERE tag = ? AND content <> ?"
     served.catalogue.database.execute(query, (-0.6, tag, but))
-    yield
-    served.undo_all()
-    served.catalogue.database.execute(query, (0.6, tag, but))
+    try:
+        yield
+    finally:
+        served.undo_all()
+        served.catalogue.database.execute(query, (0.6, tag, but))
 
 
 def test_below_the_line_a_click_accepts(window: Window, served: Served) -> None:
@@ -116,11 +125,13 @@ def test_below_the_line_a_click_accepts(window: Window, served: Served) -> None:
         shown = contents(page)
         assert (shown[0], contents(page, "#grid .below .tile")) == (first, shown[1:])
         assert page.locator("#verdict").inner_text() == "Accept 1"
+        window.press("End", "x")
+        window.shows("29 photographs of this event marked as right.")
+        window.press("x")
         page.locator("#grid .tile").nth(2).click()
         assert page.locator("#verdict").inner_text() == "Accept 2"
         assert page.locator("#verdict-on-all").inner_text() == "Accept 2, reject 28"
-        window.press("Home", "x", "End", "x")  # below the line, nothing is to be marked as wrong
-        window.shows("not accepted unless you click it")
+        window.press("Home", " ")
         assert pressed(page) == [first, shown[2]]
         window.press("Enter")
         window.shows("boat: 1 accepted, 1 rejected, 28 left open.")
@@ -158,7 +169,7 @@ def test_keys_for_marks_do_nothing_without_photographs(window: Window, served: S
     assert page.locator("#grid").count() == 0
     window.press("x", " ", "o", "Shift+Enter")
     window.settle()
-    assert "from here on" not in page.locator("#message").inner_text()
+    assert "of this event" not in page.locator("#message").inner_text()
     assert window.faults == []
 
 
@@ -223,7 +234,7 @@ def test_by_keys_alone(window: Window, served: Served) -> None:
     assert pressed(page) == shown[first : first + 3]
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
-    window.press("End", "ArrowLeft", "x")
+    window.press("End", "ArrowLeft", " ", "ArrowRight", " ")
     assert pressed(page) == shown[first : first + 3] + shown[-2:]
     window.press("a")
     window.shows(f"{name}: 55 accepted, 5 rejected.")
@@ -490,7 +501,7 @@ def test_a_message_leaves_the_buttons_of_a_short_grid_free(
     window.resize((1280, height))
     page = window.open(f"/tags/{served.tags['city']}?n=10")
     window.press("x")
-    window.shows("from here on marked as wrong.")
+    window.shows("of this event marked as wrong.")
     message = page.locator("#message").bounding_box()
     buttons = page.locator(".actions").bounding_box()
     assert message["y"] + message["height"] <= buttons["y"]

@@ -343,11 +343,13 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
         "/tags/{beach}?n=10",
         [
             {
-                "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 7)),
+                "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 6)),
                 "First, last photograph": with_keys(("End", FOCUSED, 9), ("Home", FOCUSED, 0)),
                 "Mark or unmark": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
                 "Mark a range; with the mouse: drag, or Shift and click": with_keys(RANGE),
-                "Wrong from here on": with_keys(("ArrowRight  x", PRESSED, 9)),
+                "Mark or unmark the whole event": with_keys(
+                    ("Home  x", PRESSED, 8), ("x", PRESSED, 0)
+                ),
                 "Look closer": closer,
                 "Kin behind this suggestion": kin_of_a_tile,
                 "Show each photograph of a burst": not_in_a_burst,

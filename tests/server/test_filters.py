@@ -31,7 +31,7 @@ def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> N
     ]
     assert answer["tag"]["n_suggested"] == 1
     assert answer["suggestions"][0]["run"] == catalogue.runs.history(1, what="suggest")[0].id
-    for path in ("/question?folder=2024", f"/tags/{sea}?folder=2024"):
+    for path in ("/question?folder=2024&pays_little=true", f"/tags/{sea}?folder=2024"):
         shown = set(
             map(int, re.findall(r'class="tile"[^>]*data-content="(\d+)"', browser.get(path).text))
         )

@@ -22,6 +22,7 @@ Answers:
 - `answers`: answers from a catalogue
 - `filtering`: the filters of a page
 - `stacks`: photographs of a burst as one tile
+- `by_event`: photographs by event
 - `searching`: photographs by tags, names, words or similarity
 - `mapping`: the map, and similar photographs
 

@@ -27,7 +27,7 @@ from tagkin.server.stacks import (
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.wording import is_by_name, percent, shares_text
 
-_LIKELY = 0.5  # confidence
+LIKELY = 0.5  # confidence
 
 
 def picture_address(file: ContentFile, size: int) -> str:
@@ -176,7 +176,7 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
         }
         for s, cards in zip(suggested, kin, strict=True)
     ]
-    is_likely = any(row["confidence"] >= _LIKELY for row in rows)
+    is_likely = any(row["confidence"] >= LIKELY for row in rows)
     finished = catalogue.completeness.run_that_finished(content)
     return {
         **card(file),

@@ -33,7 +33,10 @@ _WORDS = {  # by the kind of a filter
     ("stars", NONE): "not rated",
     ("stars", "5"): "★★★★★",
 }
-_MONTHS = "January February March April May June July August September October November December"
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
 
 
 def read_selection(
@@ -118,8 +121,7 @@ def describe(name: str, value: str) -> str:
         return f"{'★' * int(value)} and more"
     if kind == "month" and "-" in value:
         month = int(value[5:])
-        names = _MONTHS.split()
-        return f"{names[month - 1]} {value[:4]}" if 1 <= month <= len(names) else value
+        return f"{MONTHS[month - 1]} {value[:4]}" if 1 <= month <= len(MONTHS) else value
     return value
 
 

@@ -21,9 +21,11 @@ from tagkin.catalogue import Catalogue, DecisionCounts, PastRun
 from tagkin.catalogue.selection import Selection
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers, searching
+from tagkin.server.answers import LIKELY
 from tagkin.server.api import Cursor, PageSize, cursor, reading, review_of
+from tagkin.server.by_event import group_cards
 from tagkin.server.filtering import FilterBar, Number, Selected, facets_answer
-from tagkin.server.order import Order
+from tagkin.server.order import Order, Reading
 from tagkin.server.stacks import Answer
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
 from tagkin.server.writing import AskedWay
@@ -75,8 +77,19 @@ def tag(
     """Show the suggestions of a tag as a grid."""
     with reading(request, selection) as (_, lent):
         answer = answers.suggestions_answer(lent, tag, n, cursor(after))
-        then = answers.next_tag(lent, answer["tag"].id)
-    return _page(request, "tag", selection, answer=answer, then=then, n_asked=n, strategy=None)
+        shown = _shown_of_tag(lent, answer)
+    return _page(request, "tag", selection, **shown, n_asked=n, strategy=None)
+
+
+def _shown_of_tag(lent: Reading, answer: Answer) -> Answer:
+    """Return what the page of a tag shows: suggestions by event, above and below the line."""
+    cards = answer["suggestions"]
+    likely, unlikely = (
+        group_cards(lent.catalogue, [c for c in cards if (c["confidence"] >= LIKELY) == is_likely])
+        for is_likely in (True, False)
+    )
+    then = answers.next_tag(lent, answer["tag"].id)
+    return {"answer": answer, "then": then, "likely": likely, "unlikely": unlikely}
 
 
 @router.get("/question")
@@ -89,15 +102,12 @@ def question(
     """Show the best page to ask, of any tag; first say if even that pays little."""
     with reading(request, selection) as (review, lent):
         answer = answers.question_answer(lent, strategy)
-        if answer is not None:
-            then = answers.next_tag(lent, answer["tag"].id)
+        shown = {} if answer is None else _shown_of_tag(lent, answer)
     if answer is None:
         return tags(request, selection)
     if strategy == "most-right" and not (answer["pays"] or pays_little):
         return _page(request, "tag", selection, rest=review.rest())
-    return _page(
-        request, "tag", selection, answer=answer, then=then, n_asked=None, strategy=strategy
-    )
+    return _page(request, "tag", selection, **shown, n_asked=None, strategy=strategy)
 
 
 @router.get("/photographs")

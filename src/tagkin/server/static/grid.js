@@ -88,13 +88,14 @@ export function toggle(tile) {
   changed();
 }
 
-export function fromHereOn(tile, value = true) {
-  const all = tiles().filter(isLikely);
-  const at = all.indexOf(tile);
-  all.forEach((one, i) => i >= at && press(one, value));
+// Mark all photographs of an event, or unmark them if all are marked. Returns their tiles.
+export function toggleEvent(event) {
+  const all = findAll("button[aria-pressed]", event);
+  const value = !all.every(isPressed);
+  for (const one of all) press(one, value);
   anchor = before = null;
   changed();
-  return all.slice(at).reduce((n, one) => n + sizeOf(one), 0);
+  return all;
 }
 
 const MOST = 500; // photographs on a page

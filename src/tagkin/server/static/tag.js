@@ -1,7 +1,7 @@
 // By tag: mark wrong photographs; one key rejects these and accepts the rest.
 import { count, counted, find, findAll, mode, remembered, stepIn } from "./dom.js";
 import { withFilters } from "./filters.js";
-import { current, focusOn, fromHereOn, isLikely, isPressed, onChange, openStack, stackOf, tiles } from "./grid.js";
+import { current, focusOn, isLikely, isPressed, onChange, openStack, sizeOf, stackOf, tiles, toggleEvent } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { go, onShown, prepare } from "./page.js";
@@ -99,12 +99,12 @@ async function finish() {
   }
 }
 
-function wrongFromHere(tile) {
-  if (!grid()) return;
-  if (!isLikely(tile ?? current())) return say("This one is not accepted unless you click it.");
-  const n = fromHereOn(tile ?? current());
-  focusOn(tile ?? current());
-  say(`${counted(n, "photograph")} from here on marked as wrong.`);
+function markEvent(event = current()?.closest(".event")) {
+  if (!event) return;
+  const all = toggleEvent(event);
+  const n = all.reduce((sum, tile) => sum + sizeOf(tile), 0);
+  const marked = isLikely(all[0]) ? "marked as wrong" : "marked as right";
+  say(`${counted(n, "photograph")} of this event ${isPressed(all[0]) ? marked : "unmarked"}.`);
 }
 
 // --- the list of tags ----------------------------------------------------------------------------
@@ -154,8 +154,8 @@ export function listen() {
       event.preventDefault();
       go(addressOf(link.dataset.tag)).catch(complain);
     }
-    const from = event.target.closest("button.from");
-    if (from) wrongFromHere(find(".tile", from.parentElement));
+    const heading = event.target.closest(".mark-event");
+    if (heading) markEvent(heading.closest(".event"));
   });
   document.addEventListener("input", (event) => event.target.id === "filter" && filter(event.target.value));
   document.addEventListener("change", (event) => {
@@ -169,7 +169,7 @@ export function listen() {
   });
   bind("tag", ["Enter", "a"], "Accept the likely ones, except those marked as wrong", () => void accept(), "#accept");
   bind("tag", ["Shift+Enter", "A"], "The same, and reject the others below the line", () => void accept(true), "#accept-and-reject");
-  bind("tag", ["x"], "Wrong from here on", () => wrongFromHere(), "#from-here");
+  bind("tag", ["x"], "Mark or unmark the whole event", () => markEvent(), "#mark-event");
   bind("tag", ["e"], "I have seen everything for this tag", () => void finish(), "#finish");
   bind("tag", ["o"], "Show each photograph of a burst", () => openStack(current()) || say("This photograph is not in a burst."));
   bind("tag", ["n"], "The next tag", () => find("#then")?.click());
