@@ -146,3 +146,46 @@ def test_help_is_still_help(run):
     assert result.exit_code == 0
     assert "Usage: tagkin" in result.stdout
     assert run("nothing").exit_code == 2
+
+
+# --- for other machines ---------------------------------------------------------------------
+
+
+def test_other_machines_log_in(world, start, opened, tmp_path):
+    folder = Path(shutil.copytree(world.fresh, tmp_path / "fresh"))
+    (tmp_path / "password.txt").write_text("correct horse battery\n")
+    shared = ("--host", "0.0.0.0", "--password-file", "password.txt", "--name", "nas.home")
+    process = start("review", folder, *shared, "--port", 0, "--json")
+    try:
+        assert process.stdout is not None
+        address = json.loads(process.stdout.readline())["address"]
+        port = urlsplit(address).port
+        assert address == f"http://nas.home:{port}/"
+        person = Browser(int(port or 0), "127.0.0.2")
+        assert person.get("/").headers["location"] == "/login"
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Host": "nas.home"}
+        body = b"password=correct+horse+battery"
+        person.enter(person.ask("POST", "/login", body, form))
+        assert person.get("/tags").status == 200
+        process.send_signal(signal.SIGTERM)  # as a container ends
+        _, text = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+        assert "not encrypted" in text
+        assert "correct horse" not in text
+    finally:
+        process.kill()
+        process.communicate()
+    assert not opened.exists()  # no browser here
+
+
+def test_other_machines_need_a_password(run, tmp_path, world):
+    result = run("review", world.fresh, "--host", "0.0.0.0")
+    assert result.exit_code == 1
+    assert "--password-file" in result.stderr  # nobody can be asked here
+    (tmp_path / "short.txt").write_text("short\n")
+    result = run("review", world.fresh, "--host", "0.0.0.0", "--password-file", "short.txt")
+    assert (result.exit_code, "Choose one of 12" in result.stderr) == (1, True)
+    result = run("review", world.fresh, "--host", "0.0.0.0", "--password-file", "missing.txt")
+    assert (result.exit_code, "missing.txt cannot be read" in result.stderr) == (1, True)
+    assert run("review", world.fresh, "--password-file", "short.txt").exit_code == 2
+    assert run("review", world.fresh, "--name", "nas.home").exit_code == 2

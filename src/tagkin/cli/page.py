@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from tagkin.cli.output import relative, report_problems, say, send_json
+from tagkin.errors import InvalidInput, StorageError
 
 if TYPE_CHECKING:
-    from tagkin.server import Review
+    from tagkin.server import Desk, Review, Server
 
 _REDIRECT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
@@ -32,6 +35,17 @@ class Serving:
     port: int | None = None
     opens_browser: bool = True
     as_json: bool = False
+    host: str | None = None
+    """The address to listen at for other machines."""
+    password_file: Path | None = None
+    """A file with the password for them. Default: the person at the terminal is asked."""
+    names: tuple[str, ...] = ()
+    """The names by which they reach this machine."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines reach the page."""
+        return self.host is not None
 
 
 def serve_page(
@@ -49,6 +63,9 @@ def serve_page(
     from tagkin.server import Access, Desk, OnlyServer, Server
     from tagkin.server.desk import open_review
 
+    if serving.is_shared:
+        _serve_others(folder, serving, catalogue=catalogue, words=words)
+        return
     only = OnlyServer(default_data_folder())
     is_start = folder is None and catalogue is None
     is_same = folder is not None and only.root == Path(os.path.realpath(folder))
@@ -62,21 +79,76 @@ def serve_page(
         try:
             server = Server(desk, access, serving.port, ends_when_left=serving.opens_browser)
             only.announce(server.address, None if review is None else review.root)
-            # Ctrl-C is how it ends
-            with (
-                contextlib.suppress(KeyboardInterrupt),
-                _ended_by_signals(),
-                contextlib.closing(server),
-            ):
-                _tell(server.address, review, serving.as_json)
-                with _browser(server.first_address, serving):
-                    server.run()
+            _tell(server.address, review, serving.as_json)
+            _run(server, serving)
             if server.was_left:
                 say("Ended: its last page was closed a minute ago.")
         finally:
             desk.close()
-        if desk.opened is not None:
-            report_problems(desk.opened.review.fit.failures.values(), most=None)
+        _report(desk)
+
+
+def _serve_others(
+    folder: Path | None, serving: Serving, *, catalogue: Path | None, words: Sequence[str]
+) -> None:
+    """Serve the page for other machines, with a password, until Ctrl-C."""
+    from tagkin.server import Access, Desk, Password, Server
+    from tagkin.server.desk import open_review
+    from tagkin.server.start_folders import Folders
+
+    within = Path(Folders().start() if folder is None else folder)
+    access = Access(
+        host=serving.host or "",
+        password=Password(_read_password(serving.password_file)),
+        names=frozenset(serving.names),
+    )
+    is_start = folder is None and catalogue is None
+    review = None if is_start else open_review(folder, catalogue, words)
+    desk = Desk(review)
+    try:
+        server = Server(desk, access, serving.port, within=within)
+        _tell(server.address, review, serving.as_json)
+        say("Other machines can open it with the password, and choose folders in")
+        say(f"  {relative(within)}")
+        say("The connection is not encrypted: a reverse proxy with TLS belongs in front of it.")
+        _run(server, Serving(opens_browser=False))
+    finally:
+        desk.close()
+    _report(desk)
+
+
+def _read_password(file: Path | None) -> str:
+    """Return the password from a file, or as a person types it, unseen."""
+    if file is not None:
+        try:
+            return file.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise StorageError(f"{relative(file)} cannot be read: {why}.") from error
+    if not sys.stdin.isatty():
+        raise InvalidInput(
+            "Other machines need a password: name a file with --password-file, or type it in a "
+            "terminal."
+        )
+    text: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return text
+
+
+def _run(server: Server, serving: Serving) -> None:
+    """Answer until Ctrl-C, Quit or the end of the last page."""
+    with (
+        contextlib.suppress(KeyboardInterrupt),  # which is how it ends
+        _ended_by_signals(),
+        contextlib.closing(server),
+        _browser(server.first_address, serving),
+    ):
+        server.run()
+
+
+def _report(desk: Desk) -> None:
+    """Name the files that could not be read."""
+    if desk.opened is not None:
+        report_problems(desk.opened.review.fit.failures.values(), most=None)
 
 
 def _show_other(address: str, root: Path | None, serving: Serving) -> None:

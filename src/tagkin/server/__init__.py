@@ -6,6 +6,7 @@ Requests:
 
 - `serving`: the web server, which addresses belong to what is open, and errors as sentences
 - `security`: the guard in front of all routes
+- `login`: the password and sessions of a server that other machines reach
 - `pages`: routes of pages and pictures; templates, scripts and styles
 - `api`: routes that answer with JSON
 
@@ -43,6 +44,7 @@ from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.server.desk import Desk as Desk
+    from tagkin.server.login import Password as Password
     from tagkin.server.only_server import OnlyServer as OnlyServer
     from tagkin.server.security import Access as Access
     from tagkin.server.serving import Server as Server
@@ -53,10 +55,11 @@ _HOMES = {
     "Access": "security",
     "Desk": "desk",
     "OnlyServer": "only_server",
+    "Password": "login",
     "Review": "session",
     "Server": "serving",
 }
 
-__all__ = ["Access", "Desk", "OnlyServer", "Review", "Server"]
+__all__ = ["Access", "Desk", "OnlyServer", "Password", "Review", "Server"]
 
 __getattr__ = lazy_names(__name__, _HOMES)

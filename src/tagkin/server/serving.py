@@ -27,7 +27,7 @@ from tagkin.machine import return_memory_at_once
 from tagkin.server import api, pages, start
 from tagkin.server.desk import Desk, Opened
 from tagkin.server.presence import Presence
-from tagkin.server.security import HOST, Access, Guard
+from tagkin.server.security import Access, Guard
 from tagkin.server.session import Review
 from tagkin.server.start_folders import Folders
 
@@ -44,7 +44,7 @@ class Server:
     """A desk at an address of this machine, where requests wait for `run`.
 
     The default `port` is 8765, or any free port; 0 is any free port. `ends_when_left` ends `run` a
-    minute after the last page was closed.
+    minute after the last page was closed. The page shows only folders in `within`, if it is given.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Server:
         ends_when_left: bool = False,
         within: Path | None = None,
     ):
-        self._socket = _listen(port)
+        self._socket = _listen(access, port)
         self.port = int(self._socket.getsockname()[1])
         self.address = access.address(self.port)
         self.first_address = access.address(self.port, once=True)
@@ -65,7 +65,12 @@ class Server:
         """Whether `run` ended because all pages were closed."""
         self._desk, self._ends_when_left = desk, ends_when_left
         work = start.Start(
-            desk, Folders(within), self._presence, self.stop, ends_when_left=ends_when_left
+            desk,
+            Folders(within),
+            self._presence,
+            self.stop,
+            is_shared=access.password is not None,
+            ends_when_left=ends_when_left,
         )
         config = uvicorn.Config(
             _create_app(work, access),
@@ -133,18 +138,25 @@ class _Connection(H11Protocol):
         return request is None or request.response_complete or request.more_body
 
 
-def _listen(port: int | None) -> socket.socket:
-    ports = [DEFAULT_PORT, 0] if port is None else [port]
+def _listen(access: Access, port: int | None) -> socket.socket:
+    """Listen at an address; other machines have to find it at the same port every time."""
+    family = socket.AF_INET6 if ":" in access.host else socket.AF_INET
+    both = family == socket.AF_INET6 and access.host == "::" and socket.has_dualstack_ipv6()
+    others = [0] if access.password is None else []
+    ports = [DEFAULT_PORT, *others] if port is None else [port]
     for number in ports:
         try:
-            listener = socket.create_server((HOST, number))
+            listener = socket.create_server(
+                (access.host, number), family=family, dualstack_ipv6=both
+            )
             # otherwise the end of each answer waits 40 ms for a confirmation of its start
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return listener
         except OSError as error:
             reason = error.strerror or error
     raise InvalidInput(
-        f"Cannot listen at {HOST}, port {ports[-1]}: {reason}. Choose another port with --port."
+        f"Cannot listen at {access.host}, port {ports[-1]}: {reason}. Choose another port with "
+        "--port."
     )
 
 

@@ -39,6 +39,31 @@ def review(
             "per line, or common tags.",
         ),
     ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            show_default=False,
+            help="Let other machines in, with a password: listen at this address, such as 0.0.0.0.",
+        ),
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--password-file",
+            metavar="FILE",
+            help="A file with the password for --host. Default: you are asked for it.",
+        ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="A name by which browsers reach this machine with --host. Can be repeated.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -54,16 +79,22 @@ def review(
     decisions are stored at once. It ends a minute after you close its last page, or with Quit or
     Ctrl-C; with --no-browser only with these. --json writes the address.
 
+    With --host, other machines that know the password open the page, too, and see folders in
+    FOLDER, or else in your Pictures. Put a reverse proxy with TLS in front of it.
+
     Examples
     --------
     tagkin review ~/Pictures
     tagkin review ~/Pictures --no-browser --port 9000
     tagkin review ~/Pictures --vocabulary words.txt
+    tagkin review ~/Pictures --host 0.0.0.0 --name nas.home --password-file password.txt
     """
+    if host is None and (password_file or names):
+        raise typer.BadParameter("--password-file and --name belong to --host.")
     words = [] if vocabulary is None else options.read_words(vocabulary)
     serve_page(
-        folder if folder or catalogue else _choose_folder(),
-        Serving(port, not no_browser, as_json),
+        folder if folder or catalogue or host else _choose_folder(),
+        Serving(port, not no_browser, as_json, host, password_file, tuple(names or ())),
         catalogue=catalogue,
         words=words,
     )

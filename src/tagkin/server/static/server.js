@@ -3,6 +3,7 @@
 async function answered(response) {
   const kind = response.headers.get("content-type") ?? "";
   if (response.ok) return kind.startsWith("application/json") ? response.json() : response.text();
+  if (response.status === 401) throw new Error("Your session has ended. Reload the page to log in again.");
   if (response.status === 403) {
     throw new Error("The review restarted. Open the new address it printed.");
   }
