@@ -27,6 +27,7 @@ The modules, in the order in which a collection needs them:
 | `tag_records` | tags in the database: names, files, merging |
 | `photographs` | photographs by path, content or tag |
 | `selection` | filters of photographs, and counts of their choices |
+| `moment_index` | when, where and in which folder photographs were taken, in memory |
 | **learn and suggest** | |
 | `collection_model` | the model: training, and suggesting with it |
 | `catching_up` | scanning, learning and suggesting until all is done |

@@ -2,9 +2,10 @@
 
 In reading order: `discovery` and `reading` for folders, `tag_files` and `matching` for tag
 files, `program_catalogues` and `program_databases` for catalogues of other programs,
-`keywords`, `containers`, `xmp` and `levels` for metadata, `capture` for time and
-camera, `tag_lists` for lists of tags that several programs write, `sidecar_naming` for the
-names of sidecars, and `sidecars` for writing tags.
+`keywords`, `containers`, `xmp` and `levels` for metadata, `facts` for when, where and with what
+photographs were taken, `capture` and `times` for what follows from that, `tag_lists` for lists of
+tags that several programs write, `sidecar_naming` for the names of sidecars, and `sidecars` for
+writing tags.
 """
 
 from typing import TYPE_CHECKING

@@ -16,7 +16,6 @@ from tagkin.cli.catalogues import (
 from tagkin.cli.output import data, relative, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.tables import kin_text
-from tagkin.collection.facts import describe_facts
 from tagkin.wording import is_by_name, percent, shares_text
 
 if TYPE_CHECKING:
@@ -97,6 +96,8 @@ def _without_none(plain: dict[str, object]) -> dict[str, object]:
 
 def _show(catalogue: Catalogue, explained: Explained) -> None:
     from rich.padding import Padding
+
+    from tagkin.collection.facts import describe_facts
 
     console = data()
     console.print(relative(catalogue.absolute(explained.path)), style="bold")
