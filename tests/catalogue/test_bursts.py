@@ -72,3 +72,13 @@ def test_a_photograph_that_is_gone_leaves_its_burst(catalogue):
     catalogue.scan()
     store_bursts(catalogue.database, Annotator(), silent)
     assert bursts(catalogue) == [["a.jpg", "b.jpg", "c.jpg"]]
+
+
+@pytest.mark.parametrize("taken", ["2024:05:01", "2024:05:01 00:00:00", "2000:01:01 00:00:00"])
+def test_photographs_without_a_time_of_capture_are_no_burst(catalogue, taken):
+    for name in ("d.jpg", "e.jpg"):
+        shade, camera, _ = SHOTS[name]
+        put(catalogue.root / name, camera, taken, None, shade)
+    catalogue.scan()
+    store_bursts(catalogue.database, Annotator(), silent)
+    assert bursts(catalogue) == [["a.jpg", "b.jpg", "c.jpg"]]

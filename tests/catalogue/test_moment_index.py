@@ -106,3 +106,6 @@ def test_the_clocks_of_the_whole_collection_count(root: Path) -> None:
                 )
         first, second = MomentIndex(database).of([number - 1, number]).times
         assert abs(second - first) < 400
+        database.execute("UPDATE photographs SET camera = NULL WHERE camera = 'camera 1'")
+        first, second = MomentIndex(database).of([number - 1, number]).times
+        assert second - first < -4.5 * 3600  # of an unknown camera, nothing is known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -11,6 +12,7 @@ import numpy as np
 
 from tagkin.catalogue.database import LISTED, Database, Part, as_list
 from tagkin.collection import Capture
+from tagkin.collection.times import leave_out_unset, to_seconds
 from tagkin.progress import Progress
 
 if TYPE_CHECKING:
@@ -68,15 +70,17 @@ _Shot = tuple[int, str, Capture]
 
 
 def _read_shots(database: Database) -> list[_Shot]:
-    """Return the contents with a time, by camera and time."""
+    """Return the contents with a time of capture, by camera and time."""
     rows = database.rows(
-        "SELECT content, min(path), taken, coalesce(camera, ''), coalesce(serial, '') "
+        "SELECT content, min(path), taken, coalesce(camera, '') || ' ' || coalesce(serial, '') "
         "FROM photographs WHERE gone IS NULL AND content IS NOT NULL AND taken IS NOT NULL "
         "GROUP BY content ORDER BY camera, serial, taken, content"
     )
+    seconds = leave_out_unset(to_seconds([row[2] for row in rows]), [row[3] for row in rows])
     return [
-        (content, database.absolute(path), Capture(datetime.fromisoformat(taken), f"{make} {own}"))
-        for content, path, taken, make, own in rows
+        (content, database.absolute(path), Capture(datetime.fromisoformat(taken), camera))
+        for (content, path, taken, camera), time in zip(rows, seconds.tolist(), strict=True)
+        if not math.isnan(time)
     ]
 
 

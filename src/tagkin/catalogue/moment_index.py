@@ -25,7 +25,7 @@ class MomentIndex:
         self._key = _last_scan(database)
         rows = database.rows(
             "SELECT content, gone IS NOT NULL, path, taken, latitude, longitude, "
-            "coalesce(camera, '') || ' ' || coalesce(serial, '') "
+            "trim(coalesce(camera, '') || ' ' || coalesce(serial, '')) "
             "FROM photographs WHERE content IS NOT NULL"
         )
         rows.sort(key=itemgetter(0, 1, 2))  # copies: the first existing path

@@ -193,7 +193,9 @@ def read_moments(files: Sequence[str], root: str | os.PathLike[str]) -> Moments:
     with ThreadPoolExecutor() as pool:
         facts = list(pool.map(_read_facts, files))
     seconds = to_seconds([_text(of_file, "taken") for of_file in facts])
-    cameras = [f"{of_file.get('camera', '')} {of_file.get('serial', '')}" for of_file in facts]
+    cameras = [
+        f"{of_file.get('camera', '')} {of_file.get('serial', '')}".strip() for of_file in facts
+    ]
     names = ("latitude", "longitude")
     places = [[of_file.get(name, np.nan) for name in names] for of_file in facts]
     top = os.path.abspath(root)
