@@ -169,7 +169,6 @@ OPTIONAL = {
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "faiss": {"neighbors"},
-    "httpx": {"immich"},
     "huggingface_hub": {"features"},
     "osxphotos": {"collection"},
     "pyarrow": {"lexicons"},
@@ -665,8 +664,8 @@ DOORS = [
         "server that a person connected to",
         r"^\s*(import|from) (huggingface_hub|http\.client|urllib\.request|requests|httpx\w*)\b",
         ["src"],
-        {"src/tagkin/features/model_downloads.py", "src/tagkin/immich/client.py"},
-        "add to tagkin.features.model_downloads, or to tagkin.immich.client",
+        {"src/tagkin/features/model_downloads.py", "src/tagkin/immich/http.py"},
+        "add to tagkin.features.model_downloads, or to tagkin.immich.http",
     ),
     (
         "one command downloads models",
@@ -685,7 +684,10 @@ DOORS = [
                 for name in ("catalogue", "connecting", "server_source")
             ),
             "src/tagkin/cli/commands/connect.py",
-            *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "library", "server")),
+            *(
+                f"src/tagkin/immich/{name}.py"
+                for name in ("__init__", "client", "library", "server")
+            ),
         },
         "use `Catalogue.source`",
     ),

@@ -113,14 +113,14 @@ def test_the_pause_that_a_server_asks_for_is_kept(immich, check, monkeypatch):
 def test_a_slow_server_is_waited_for_with_patience(immich, check, monkeypatch):
     immich.fail("GET /users/me$", 0.2)
     assert check() == "Ada"
-    monkeypatch.setattr("tagkin.immich.client.TIMEOUT", 0.1)
+    monkeypatch.setattr("tagkin.immich.http.TIMEOUT", 0.1)
     immich.fail("GET /users/me$", *[0.5] * 4)
     with pytest.raises(ServerError, match="cannot be reached"):
         check()
 
 
 def test_an_answer_has_a_limit(immich, photos, open_collection, monkeypatch):
-    monkeypatch.setattr("tagkin.immich.client.MAX_BYTES", 100_000)
+    monkeypatch.setattr("tagkin.immich.http.MAX_BYTES", 100_000)
     photos[0].preview = picture(1) + bytes(200_000)
     with open_collection() as catalogue, pytest.raises(ServerError, match="100,000 bytes"):
         catalogue.scan()
@@ -159,6 +159,8 @@ def test_a_scan_that_breaks_off_is_continued(immich, open_collection):
         ("http://localhost:2283/api", "http://localhost:2283"),
         ("http://nas.local", "http://nas.local"),
         ("http://[fd00::5]:2283", "http://[fd00::5]:2283"),
+        ("http://127.1:2283", "http://127.1:2283"),
+        ("http://3232235777", "http://3232235777"),  # 192.168.1.1
     ],
 )
 def test_addresses(typed, expected):
@@ -176,6 +178,13 @@ def test_addresses(typed, expected):
         ("https://example.org/?key=secret", "neither a name and password"),
         ("http://immich.example.org", "unencrypted"),
         ("http://93.184.216.34:2283", "unencrypted"),
+        ("http://134744072", "unencrypted"),  # 8.8.8.8
+        ("http://0x08080808", "unencrypted"),
+        ("http://010.8.8.8", "unencrypted"),
+        ("http://8.526344", "unencrypted"),
+        ("http://[::ffff:8.8.8.8]", "unencrypted"),
+        ("https://example.org/a b", "unusual letters"),
+        ("https://example.org/\u00e9", "unusual letters"),
     ],
 )
 def test_addresses_that_are_refused(typed, reason):

@@ -17,11 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tagkin.catalogue.columns import read_json
+from tagkin.catalogue.columns import read_json, sql_text
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.file_reading import RACY, Listed, Listing, Reading, State
 from tagkin.catalogue.photographs import path_of
-from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
+from tagkin.catalogue.seen_lists import ListsRead, read_seen, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
 from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
 from tagkin.collection.capture import capture_of
@@ -68,21 +68,39 @@ class ServerSource:
         file, state = self._database.absolute(photo.path), _state(photo)
         if not os.path.isfile(file):
             state = state._replace(mtime=RACY)  # a copy is made
-        said = json.dumps([sorted(tags), sorted(photo.facts.items())])
-        beside = hashlib.blake2b(said.encode(), digest_size=16).digest()
-        return Listed(photo.path, file, state, beside, is_likely_tagged=bool(tags))
+        return Listed(photo.path, file, state, _hash(photo, tags), is_likely_tagged=bool(tags))
 
     def read(self, listed: Listed, with_content: bool) -> Reading:
-        """Copy the pixels of a photograph, unless they are here; its tags are known."""
+        """Copy the pixels of a photograph, unless they are here; its tags are listed."""
         (photo, tags), digest = self._photos[listed.path], None
-        if with_content:
-            try:
+        try:
+            if with_content:
                 digest = content_digest(self._read_pixels(photo, Path(listed.file)))
-            except UnreadableImage as error:
-                return Reading(listed, None, None, [Failure(listed.file, str(error))])
-            listed = listed._replace(state=_state(photo))
+                listed = listed._replace(state=_state(photo))
+            if self._lost_tags(photo, tags):
+                tags = self._ask_tags(photo, tags)
+                listed = listed._replace(beside=_hash(photo, tags))
+        except (UnreadableImage, SidecarError) as error:
+            return Reading(listed, None, None, [Failure(listed.file, str(error))])
         lists = {f"//{self._server.name}": _list_of(self._server, tags)}
         return Reading(listed, digest, ListsRead(lists), [], photo.facts)
+
+    def _lost_tags(self, photo: Asset, tags: list[str]) -> bool:
+        """Whether a photograph seems to have lost tags since it was last seen."""
+        number = self._database.value(
+            "SELECT id FROM photographs WHERE path = CAST(? AS TEXT)", (sql_text(photo.path),)
+        )
+        seen = None if number is None else read_seen(self._database, number)
+        if seen is None:
+            return False
+        name = self._server.name
+        former = seen.files.get(f"//{name}", {}).get(name, [])
+        return not set(former) <= set(_list_of(self._server, tags)[name])
+
+    def _ask_tags(self, photo: Asset, tags: list[str]) -> list[str]:
+        """Return the tags of a photograph now: a list may skip some if it changes meanwhile."""
+        current = self._server.find_tags(photo.path)
+        return tags if current is None else list(current.values())
 
     def _read_pixels(self, photo: Asset, file: Path) -> bytes:
         if file.is_file():
@@ -216,6 +234,11 @@ class _ServerWriter:
         return self._writes.plan(run, photo, photo.path, change)
 
 
+def _hash(photo: Asset, tags: Sequence[str]) -> bytes:
+    said = json.dumps([sorted(tags), sorted(photo.facts.items())])
+    return hashlib.blake2b(said.encode(), digest_size=16).digest()
+
+
 def _state(photo: Asset) -> State:
     """Return the state of a photograph, which is its checksum."""
     first, second = struct.unpack(">qq", bytes.fromhex(photo.checksum)[:16])
@@ -249,5 +272,7 @@ def _store_tags(
 
 
 def _list_of(server: ImmichServer, tags: Iterable[str]) -> dict[str, list[str]]:
-    """Return the list of tags that a server has, by its name."""
-    return {server.name: merge_tags(tags)}
+    """Return the list of tags that a server has, by its name: the deepest of each branch."""
+    merged = merge_tags(tags)
+    above = {tag.rsplit("|", n)[0] for tag in merged for n in range(1, tag.count("|") + 1)}
+    return {server.name: [tag for tag in merged if tag not in above]}

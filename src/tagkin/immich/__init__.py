@@ -1,7 +1,7 @@
 """Photographs and tags on an Immich server, by its HTTP interface.
 
-- `client`: the address and the key, kept for this user alone; requests, with limits and
-  repetitions; the only module that connects
+- `http`: requests to one address, bounded in time and size; the only module that connects
+- `client`: the address and the key, kept for this user alone; Immich's answers, with repetitions
 - `library`: photographs and tags as the server sends them, and as last listed, with their paths in
   the catalogue
 - `server`: `ImmichServer`, which lists photographs, and reads and changes their tags

@@ -1,33 +1,27 @@
 """The connection to one Immich server, and requests to it.
 
-The address and the key are in a file for this user alone. Requests are bounded in time, size and
-number, and go to no other address.
+The address and the key are in a file for this user alone. Requests go to no other address.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
-import ssl
+import re
+import socket
 import time
-import weakref
+from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import urlencode, urlsplit
 
-from tagkin.errors import InvalidInput, MissingExtra, ServerError, StorageError
+from tagkin.errors import InvalidInput, ServerError, StorageError
 from tagkin.filesystem import make_private_folder, write_whole
-from tagkin.installing import install_command
+from tagkin.immich.http import Answer, Host, Unreachable
 from tagkin.version import __version__
 
-if TYPE_CHECKING:
-    import httpx
-
 __all__ = [
-    "MAX_BYTES",
     "PAUSES",
-    "TIMEOUT",
     "Client",
     "Connection",
     "Json",
@@ -41,13 +35,9 @@ Json: TypeAlias = Any
 
 PAUSES = (0.5, 2.0, 8.0)
 """Seconds before a request is repeated, if the server is busy or the connection breaks."""
-TIMEOUT = 60.0
-"""Seconds without a byte, after which a request has failed."""
-MAX_BYTES = 100_000_000
-"""Of an answer."""
 _LONGEST_WAIT = 60.0  # seconds that a server may ask to wait
 _BUSY = (429, 500, 502, 503, 504)
-_ABSENT = (400, 404)  # Immich answers 400 for a photograph that does not exist
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which JSON can escape
 _FILE = "connection.json"
 _HOME = (".local", ".lan", ".internal", ".home.arpa")  # ends of names in a home network
 
@@ -77,6 +67,8 @@ def check_address(text: str) -> str:
         raise InvalidInput(f"{text!r} is not the address of a server ({error}).") from error
     if parts.scheme not in ("http", "https") or not host:
         raise InvalidInput(f"{text!r} is not the address of a server, such as https://immich.home.")
+    if not re.fullmatch("[!-~]*", parts.path):
+        raise InvalidInput(f"{text!r} is not the address of a server: it has unusual letters.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InvalidInput(
             "The address of a server has neither a name and password nor ? or #. The key goes into "
@@ -94,10 +86,13 @@ def check_address(text: str) -> str:
 
 def _is_at_home(host: str) -> bool:
     """Whether a host is on this machine or in a private network."""
+    with suppress(OSError):  # the system also reads 134744072 and 8.8.2056 as addresses
+        host = socket.inet_ntoa(socket.inet_aton(host))
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         return "." not in host or host.endswith(_HOME)
+    address = getattr(address, "ipv4_mapped", None) or address
     return address.is_private or address.is_loopback or address.is_link_local
 
 
@@ -127,102 +122,94 @@ def read_connection(folder: Path) -> Connection | None:
 
 
 class Client:
-    """The HTTP interface of a server.
-
-    The client follows no redirect, reads no proxy, password or certificate from the environment,
-    and verifies certificates with those that the system trusts. All requests that tagkin makes may
-    be repeated without harm.
-    """
+    """The HTTP interface of a server. All requests that tagkin makes may be repeated."""
 
     def __init__(self, connection: Connection):
         self.address = connection.address
-        library = _import_httpx()
-        self._errors: type[Exception] = library.TransportError
-        self._client: httpx.Client = library.Client(
-            base_url=f"{connection.address}/api/",
-            headers={
-                "x-api-key": connection.key,
-                "accept": "application/json, image/*",
-                "user-agent": f"tagkin/{__version__}",
-            },
-            timeout=library.Timeout(TIMEOUT, connect=10.0),
-            follow_redirects=False,
-            trust_env=False,
-            verify=ssl.create_default_context(),
-        )
-        weakref.finalize(self, self._client.close)  # connections end with this object
+        headers = {
+            "x-api-key": connection.key,
+            "accept": "application/json, image/*",
+            "user-agent": f"tagkin/{__version__}",
+        }
+        self._host = Host(f"{connection.address}/api", headers)
 
-    def get(self, path: str, **parameters: str) -> Json:
-        """Return the JSON answer to GET, or None if there is no such thing."""
-        return self._parse(self._request("GET", path, params=parameters))
+    def get(self, path: str) -> Json:
+        """Return the JSON answer to GET."""
+        return self._parse(self._request("GET", path))
 
-    def get_bytes(self, path: str, **parameters: str) -> bytes | None:
-        """Return the answer to GET, or None if there is no such thing."""
-        return self._request("GET", path, params=parameters)
+    def find(self, path: str) -> Json:
+        """Return the JSON answer to GET, or None if Immich says that there is no such thing."""
+        return self._parse(self._request("GET", path, may_be_absent=True))
 
-    def send(self, method: str, path: str, body: object) -> Json:
-        """Return the JSON answer to a request with a JSON body, or None if nothing is there."""
-        return self._parse(self._request(method, path, json=body))
+    def find_bytes(self, path: str, **parameters: str) -> bytes | None:
+        """Return the answer to GET, or None if Immich says that there is no such thing."""
+        return self._request("GET", f"{path}?{urlencode(parameters)}", may_be_absent=True)
 
-    def _request(self, method: str, path: str, **content: object) -> bytes | None:
+    def send(self, method: str, path: str, body: object, *, may_be_absent: bool = False) -> Json:
+        """Return the JSON answer to a request with a JSON body; None if absent, which may be."""
+        data = json.dumps(body).encode()
+        return self._parse(self._request(method, path, data, may_be_absent=may_be_absent))
+
+    def _request(
+        self, method: str, path: str, body: bytes | None = None, *, may_be_absent: bool = False
+    ) -> bytes | None:
+        kind = None if body is None else "application/json"
         for pause in (*PAUSES, None):
             try:
-                status, headers, data = self._try(method, path, content)
-            except self._errors as error:
-                reason = f"cannot be reached ({str(error) or type(error).__name__})"
+                answer = self._host.request(method, path, body, kind)
+            except Unreachable as error:
+                reason = f"cannot be reached ({error})"
             else:
-                if status not in _BUSY:
-                    return self._check(status, headers, data)
-                reason = f"is busy or fails (it answers {status})"
-                pause = _longer(pause, headers.get("retry-after"))
+                if may_be_absent and _is_absent(answer):
+                    return None
+                if answer.status not in _BUSY:
+                    return self._check(answer)
+                reason = f"is busy or fails (it answers {answer.status})"
+                pause = _longer(pause, answer.headers.get("retry-after"))
             if pause is not None:
                 time.sleep(pause)
         raise ServerError(
             f"{self.address} {reason}. What was done so far is kept; try again later."
         )
 
-    def _try(
-        self, method: str, path: str, content: dict[str, Any]
-    ) -> tuple[int, httpx.Headers, bytes]:
-        with self._client.stream(method, path, **content) as response:
-            parts, size = [], 0
-            for part in response.iter_bytes():
-                parts.append(part)
-                size += len(part)
-                if size > MAX_BYTES:
-                    raise ServerError(f"{self.address} answers with more than {MAX_BYTES:,} bytes.")
-            return response.status_code, response.headers, b"".join(parts)
-
-    def _check(self, status: int, headers: httpx.Headers, data: bytes) -> bytes | None:
-        """Return the content of an answer, None if it says that there is no such thing."""
-        if 200 <= status < 300:
-            return data
-        if status in _ABSENT:
-            return None
-        if status == 401:
+    def _check(self, answer: Answer) -> bytes:
+        """Return the content of an answer, unless it is an error."""
+        if 200 <= answer.status < 300:
+            return answer.data
+        if answer.status == 401:
             raise ServerError(
                 f"{self.address} does not know the key. Make one in Immich's account settings, and "
                 f"connect again: tagkin connect immich {self.address}"
             )
-        if status == 403:
+        if answer.status == 403:
             raise ServerError(
-                f"{self.address} refuses the key: {_message(data)}. Add the permission in Immich's "
-                "account settings, under API keys."
+                f"{self.address} refuses the key: {_message(answer)}. Add the permission in "
+                "Immich's account settings, under API keys."
             )
-        if 300 <= status < 400:
+        if 300 <= answer.status < 400:
+            elsewhere = _one_line(answer.headers.get("location", ""))
             raise ServerError(
-                f"{self.address} sends requests elsewhere ({headers.get('location', '')[:200]}), "
-                "which tagkin does not follow. Connect to the address where Immich itself answers."
+                f"{self.address} sends requests elsewhere ({elsewhere}), which tagkin does not "
+                "follow. Connect to the address where Immich itself answers."
             )
-        raise ServerError(f"{self.address} answers {status}: {_message(data)}.")
+        raise ServerError(f"{self.address} answers {answer.status}: {_message(answer)}.")
 
     def _parse(self, data: bytes | None) -> Json:
         try:
-            return None if data is None else json.loads(data or b"null")
+            value = None if data is None else json.loads(data or b"null")
+            if re.search(rb"\\u[dD][89a-fA-F]", data or b""):
+                value = json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+            return value
         except (ValueError, RecursionError) as error:
             raise ServerError(
                 f"{self.address} does not answer as Immich does ({error})."
             ) from error
+
+
+def _is_absent(answer: Answer) -> bool:
+    """Whether Immich says that something does not exist; it does so with 400 as well."""
+    says_so = _message(answer).lower().startswith("not found")
+    return answer.status == 404 or (answer.status == 400 and says_so)
 
 
 def _longer(pause: float | None, retry_after: str | None) -> float | None:
@@ -235,21 +222,15 @@ def _longer(pause: float | None, retry_after: str | None) -> float | None:
         return pause
 
 
-def _message(data: bytes) -> str:
+def _message(answer: Answer) -> str:
     """Return the server's own message, on one line."""
     try:
-        message = json.loads(data)["message"]
+        message = json.loads(answer.data)["message"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return "it does not say why"
     text = message if isinstance(message, str) else json.dumps(message)
-    return " ".join("".join(c if c.isprintable() else " " for c in text[:200]).split()).rstrip(".")
+    return _one_line(text).rstrip(".")
 
 
-def _import_httpx() -> ModuleType:
-    try:
-        import httpx
-    except ImportError as error:
-        raise MissingExtra(
-            f"A connection to Immich needs httpx: {install_command('immich')}"
-        ) from error
-    return httpx
+def _one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text[:200]).split())

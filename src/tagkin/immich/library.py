@@ -33,12 +33,16 @@ __all__ = [
     "read_asset",
     "read_assets",
     "read_checksum",
+    "read_id",
+    "read_tag",
     "store_assets",
     "to_value",
 ]
 
 _FILE = "library.json"
 _LONGEST = 80  # characters of a name
+_LONGEST_TAG = 500  # characters, as in files
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")  # Immich has UUIDs; an id is a part of addresses
 _SHOWN = ("timeline", "archive")
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')  # in names on some system
 
@@ -115,7 +119,26 @@ def read_asset(address: str, item: Mapping[str, Json], known: Asset | None) -> A
         checksum = read_checksum(item["checksum"])
         path = _choose_path(item["originalFileName"], f"{moment:%Y-%m}", checksum)
         path = path if known is None else known.path
-        return Asset(str(item["id"]), path, checksum, read_immich(item))
+        return Asset(read_id(item), path, checksum, read_immich(item))
+
+
+def read_id(item: Json) -> str:
+    """Return the id of a photograph or a tag.
+
+    Raises one of the errors that `check_answer` turns into a `ServerError`.
+    """
+    id = item["id"]
+    if _ID.fullmatch(id) is None:
+        raise ValueError(f"the id {id[:20]!r}")
+    return str(id)
+
+
+def read_tag(tag: Json) -> tuple[str, str]:
+    """Return the id and the name of a tag; errors are as in `read_id`."""
+    name = from_value(tag["value"])
+    if len(name) > _LONGEST_TAG:
+        raise ValueError(f"a tag of {len(name):,} characters")
+    return read_id(tag), name
 
 
 def read_checksum(checksum: str) -> str:
@@ -131,7 +154,7 @@ def read_checksum(checksum: str) -> str:
 
 def to_value(tag: str) -> str:
     """Return a tag as Immich spells it: / between levels, and | in place of / in a level."""
-    return "/".join(level.replace("/", "|") for level in tag.split("|"))
+    return "/".join(level.replace("/", "|") for level in tag.split("|") if level)
 
 
 def from_value(value: str) -> str:
@@ -141,7 +164,7 @@ def from_value(value: str) -> str:
 
 def nonsense(address: str, error: object) -> ServerError:
     """Return the error for an answer that Immich does not give."""
-    return ServerError(f"{address} does not answer as Immich 3 does ({error!r}).")
+    return ServerError(f"{address} does not answer as Immich 3 does ({repr(error)[:100]}).")
 
 
 @contextmanager
@@ -149,5 +172,5 @@ def check_answer(address: str) -> Iterator[None]:
     """Turn errors from an answer of another form into a `ServerError`."""
     try:
         yield
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as error:
         raise nonsense(address, error) from error

@@ -13,12 +13,12 @@ from tagkin.immich.library import (
     Asset,
     check_answer,
     check_writable,
-    from_value,
     is_shown,
-    nonsense,
     read_asset,
     read_assets,
     read_checksum,
+    read_id,
+    read_tag,
     store_assets,
     to_value,
 )
@@ -35,6 +35,10 @@ PERMISSIONS = (
 """The permissions that a key needs."""
 _VERSION = 3  # of the server
 _PAGE = 1000  # photographs of an answer; Immich gives no more
+MAX_PHOTOGRAPHS = 1_000_000
+"""Of a listing."""
+MAX_TAGS = 100_000
+"""Of a server: each is one search, at least."""
 
 
 class ImmichServer:
@@ -75,7 +79,7 @@ class ImmichServer:
             If the server, the key or the user's settings do not allow tagkin to work.
         """
         self._client  # noqa: B018 (the first use checks)
-        return str(self.user.get("name") or self.user.get("email") or self.user["id"])
+        return self.user["name"]
 
     # --- reading -------------------------------------------------------------------------
 
@@ -87,68 +91,128 @@ class ImmichServer:
         With `keep`, the list is kept on this machine.
         """
         self.check()
-        by_path, n_waiting = self._list_assets(step)
+        by_path, failures = self._list_assets(step)
         assets = {asset.id: asset for asset in by_path.values()}
-        tags_of = self._list_tags(assets, step)
+        tags_of = self._list_tags(assets, step, failures)
         if keep:
             self._keep(by_path)
         photos = {asset: tags_of.get(asset.id, []) for asset in assets.values()}
-        waiting = f"Immich is still reading {count(n_waiting, 'new photograph')}; scan again later"
-        return photos, [Failure(self.address, waiting)] if n_waiting else []
+        return photos, [Failure(self.address, reason) for reason in failures]
 
-    def _list_assets(self, step: Progress) -> tuple[dict[str, Asset], int]:
-        """Return photographs by path, and how many are not ready yet."""
+    def _list_assets(self, step: Progress) -> tuple[dict[str, Asset], list[str]]:
+        """Return photographs by path, and why others are left out."""
         known = {asset.id: asset for asset in self._assets.values()}
         assets: dict[str, Asset] = {}
+        seen: set[str] = set()
+        unread: list[str] = []
         n_waiting = 0
-        for n, item in enumerate(self._search({"type": "IMAGE", "withExif": True})):
+
+        def add(id: str, item: Mapping[str, Json]) -> None:
+            nonlocal n_waiting
+            if item.get("ownerId") != self.user["id"]:
+                return  # a partner's, with tags of their own
+            n_waiting += item.get("thumbhash") is None
+            asset = known.get(id)
+            try:
+                asset = read_asset(self.address, item, asset) if is_shown(item) else None
+            except ServerError as error:  # a known photograph stays as it was
+                unread.append(str(error))
+            if asset is not None:
+                assets[asset.path] = asset
+
+        for n, (id, item) in enumerate(self._search({"type": "IMAGE", "withExif": True})):
             if n % _PAGE == 0:
                 step("Looking for photographs", n, n + _PAGE)
-            if item.get("ownerId") != self.user["id"]:
-                continue  # a partner's, with tags of their own
-            n_waiting += item.get("thumbhash") is None
-            if is_shown(item):
-                asset = read_asset(self.address, item, known.get(str(item.get("id"))))
-                assets[asset.path] = asset
-        return assets, n_waiting
+            if id is None:
+                unread.append("it has no id")
+            else:
+                seen.add(id)
+                add(id, item)
+        # a list loses a photograph if others are removed while it is read, page by page
+        missing = sorted(known.keys() - seen)
+        for n, id in enumerate(missing):
+            step("Looking for missing photographs", n, len(missing))
+            item = self._client.find(f"assets/{id}")
+            if isinstance(item, dict):
+                add(id, item)
+        failures = []
+        if n_waiting:
+            waiting = count(n_waiting, "new photograph")
+            failures.append(f"Immich is still reading {waiting}; scan again later")
+        if unread:
+            photographs = count(len(unread), "photograph")
+            failures.append(f"{photographs} cannot be read; the first: {unread[0]}")
+        return assets, failures
 
-    def _search(self, query: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-        """Yield the photographs that a search finds, page by page."""
-        page: int | None = 1
-        while page is not None:
+    def _search(self, query: Mapping[str, Json]) -> Iterator[tuple[str | None, Mapping[str, Json]]]:
+        """Yield the photographs that a search finds, by their ids, or None without a valid id.
+
+        A tag that was deleted meanwhile has none.
+        """
+        place: dict[str, Json] | None = {"page": 1}
+        seen: set[str | None] = set()
+        while place is not None:
             answer = self._client.send(
-                "POST", "search/metadata", {**query, "size": _PAGE, "page": page}
+                "POST",
+                "search/metadata",
+                {**query, "size": _PAGE, **place},
+                may_be_absent="tagIds" in query,
             )
+            if answer is None and "tagIds" in query:
+                return
             with check_answer(self.address):
                 found = answer["assets"]
-                items, following = list(found["items"]), found["nextPage"]
-                following = None if following is None else int(following)
-            if following is not None and following <= page:
-                raise nonsense(self.address, f"page {following} after page {page}")
+                items = [(_id_or_none(item), item) for item in found["items"]]
+                place = _read_place(found)
+            new = {id for id, _ in items} - seen
+            if place is not None and not new:
+                raise ServerError(
+                    f"{self.address} lists no new photograph after {len(seen):,}, and says that "
+                    "there are more. If photographs are being uploaded, scan again later."
+                )
+            seen |= new
+            if len(seen) > MAX_PHOTOGRAPHS:
+                raise ServerError(
+                    f"{self.address} lists more than {MAX_PHOTOGRAPHS:,} photographs, which is too "
+                    "much for tagkin."
+                )
             yield from items
-            page = following
 
-    def _list_tags(self, assets: Mapping[str, Asset], step: Progress) -> dict[str, list[str]]:
+    def _list_tags(
+        self, assets: Mapping[str, Asset], step: Progress, failures: list[str]
+    ) -> dict[str, list[str]]:
         """Return the tags of photographs, by id: the deepest of each branch.
 
         Search results have no tags, and a search for a tag finds those of its descendants as well.
         """
-        tags = self._client.get("tags")
+        names: dict[str, str] = {}
+        parents: dict[str, Json] = {}
+        n_unread = 0
         with check_answer(self.address):
-            parents = {tag["id"]: tag.get("parentId") for tag in tags}
-            names = {tag["id"]: from_value(tag["value"]) for tag in tags}
+            tags = list(self._client.get("tags"))
+        if len(tags) > MAX_TAGS:
+            raise ServerError(f"{self.address} has more than {MAX_TAGS:,} tags.")
+        for tag in tags:
+            try:
+                with check_answer(self.address):
+                    id, name = read_tag(tag)
+                    names[id], parents[id] = name, tag.get("parentId")
+            except ServerError:
+                n_unread += 1
+        if n_unread:
+            failures.append(f"{count(n_unread, 'tag')} cannot be read")
         holders: dict[str, set[str]] = {}
-        for i, tag in enumerate(names):
+        for i, id in enumerate(names):
             step("Reading tags", i, len(names))
-            items = self._search({"type": "IMAGE", "tagIds": [tag]})
-            holders[tag] = {item["id"] for item in items} & assets.keys()
-        below: dict[str, set[str]] = {tag: set() for tag in names}
-        for tag, parent in parents.items():
-            if parent in below:
-                below[parent] |= holders[tag]
+            found = self._search({"type": "IMAGE", "tagIds": [id]})
+            holders[id] = {photo for photo, _ in found if photo is not None} & assets.keys()
+        below: dict[str, set[str]] = {id: set() for id in names}
+        for id, parent in parents.items():
+            if isinstance(parent, str) and parent in below:
+                below[parent] |= holders[id]
         tags_of: dict[str, list[str]] = {}
-        for tag, name in names.items():
-            for asset in holders[tag] - below[tag]:
+        for id, name in names.items():
+            for asset in holders[id] - below[id]:
                 if name:
                     tags_of.setdefault(asset, []).append(name)
         return tags_of
@@ -165,7 +229,7 @@ class ImmichServer:
 
     def read_pixels(self, path: str) -> bytes:
         """Return Immich's preview of a photograph."""
-        data = self._client.get_bytes(f"assets/{self._asset(path).id}/thumbnail", size="preview")
+        data = self._client.find_bytes(f"assets/{self._asset(path).id}/thumbnail", size="preview")
         if not data:
             raise UnreadableImage("Immich has no preview of it; scan again later")
         return data
@@ -179,12 +243,12 @@ class ImmichServer:
         not keep its tags.
         """
         asset = self._assets.get(path)
-        item = None if asset is None else self._client.get(f"assets/{asset.id}")
+        item = None if asset is None else self._client.find(f"assets/{asset.id}")
         if asset is None or item is None:
             return None
         with check_answer(self.address):
             checksum = read_checksum(item["checksum"])
-            tags = {tag["id"]: from_value(tag["value"]) for tag in item.get("tags") or ()}
+            tags = dict(map(read_tag, item.get("tags") or ()))
         if checksum != asset.checksum:
             raise SidecarError(
                 f"{path}: Immich has another photograph there since the last scan. Scan, then try "
@@ -199,7 +263,7 @@ class ImmichServer:
         values = {tag: to_value(tag) for tag in tags}
         answer = self._client.send("PUT", "tags", {"tags": list(dict.fromkeys(values.values()))})
         with check_answer(self.address):
-            ids = {made["value"]: str(made["id"]) for made in answer}
+            ids = {made["value"]: read_id(made) for made in answer}
             return {tag: ids[value] for tag, value in values.items()}
 
     def add_tags(self, path: str, ids: Sequence[str]) -> dict[str, str]:
@@ -213,7 +277,8 @@ class ImmichServer:
     def _change(self, method: str, path: str, ids: Sequence[str]) -> dict[str, str]:
         body, refused = {"ids": [self._asset(path).id]}, {}
         for id in ids:
-            answers = self._client.send(method, f"tags/{id}/assets", body)
+            path = f"tags/{id}/assets"
+            answers = self._client.send(method, path, body, may_be_absent=True)
             with check_answer(self.address):
                 for answer in answers or [{"success": False, "error": "not_found"}]:
                     if not answer["success"]:
@@ -227,16 +292,34 @@ class ImmichServer:
         return asset
 
 
-def _check_server(client: Client) -> dict[str, Json]:
-    """Return the user of a key, if the server, the key and the settings allow tagkin to work."""
-    version = client.get("server/version")
+def _id_or_none(item: Json) -> str | None:
+    try:
+        return read_id(item)
+    except (TypeError, KeyError, ValueError):
+        return None
+
+
+def _read_place(found: Mapping[str, Json]) -> dict[str, Json] | None:
+    """Return where a search goes on: a cursor, which Immich has since 3.2, or a page."""
+    cursor, page = found.get("nextCursor"), found["nextPage"]
+    if isinstance(cursor, str) and cursor:
+        return {"cursor": cursor}
+    return None if page is None else {"page": int(page)}
+
+
+def _check_server(client: Client) -> dict[str, str]:
+    """Return the id and the name of the user of a key.
+
+    Raises `ServerError` if the server, the key or the settings do not allow tagkin to work.
+    """
+    version = client.find("server/version")
     try:
         number = ".".join(str(int(version[part])) for part in ("major", "minor", "patch"))
-    except (TypeError, KeyError, ValueError) as error:
+    except (TypeError, KeyError, ValueError, OverflowError) as error:
         raise ServerError(f"{client.address} is not an Immich server.") from error
     if version["major"] != _VERSION:
         raise ServerError(
-            f"{client.address} is Immich {number}. tagkin works with Immich {_VERSION}.x."
+            f"{client.address} is Immich {number[:20]}. tagkin works with Immich {_VERSION}.x."
         )
     with check_answer(client.address):
         permissions = set(client.get("api-keys/me")["permissions"])
@@ -247,7 +330,9 @@ def _check_server(client: Client) -> dict[str, Json]:
                 f"{'it' if len(missing) == 1 else 'them'} in Immich's account settings, under API "
                 "keys."
             )
-        user = dict(client.get("users/me"))
+        user = client.get("users/me")
+        name = user.get("name") or user.get("email") or user["id"]
+        user = {"id": read_id(user), "name": str(name)[:80]}
         has_tags = client.get("users/me/preferences")["tags"]["enabled"]
     if not has_tags:
         raise ServerError(
