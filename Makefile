@@ -19,7 +19,7 @@ ADDRESS ?=
 unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test sweeps test-all times fuzz soak reliability processors aarch64 lint bench experiments docs dist clean
+.PHONY: help setup demo test sweeps test-all times fuzz soak reliability processors aarch64 lint bench figures docs dist clean
 
 help:  ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -85,9 +85,10 @@ lint: setup  ## ruff and mypy
 
 bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (an hour)
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m experiments pages
 
-experiments: setup  ## the paper's tables and figures, into build/report (half an hour)
-	@$(BIN)/python -m experiments all
+figures: setup  ## measure what the documents say, and rewrite their tables (two hours; GPU: see CONTRIBUTING.md)
+	@$(BIN)/python -m experiments figures
 
 docs: setup  ## build the documentation into build/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/docs

@@ -1,139 +1,67 @@
-"""Run benchmarks and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
+"""Measure speed and memory before a release: ``python -m benchmarks [NAME ...]``.
 
-Sections are space, search, transfer, tags, learning, commands, features, threads, scale,
-distributed, catalogue, review and scrolling; the default is all of them, two hours on two cores.
-For the table of processors alone, there are `limits` and `peers`, parts of space, and `jpegs`, all
-of features. Other sections of the page do not change, and each is written when it is measured.
-``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from `benchmarks.gpu`, which
-needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
-`benchmarks.distributed`.
+Each benchmark writes its tables into docs/results/benchmarks. Without a name, all run but `scale`
+and `gpu`, an hour on two cores:
+
+    space       a space against plain matrix products: what learning costs at the least
+    search      exact neighbours against FAISS and scikit-learn: half of a suggestion
+    learning    `Annotator.fit` of 10,000 photographs, and thousands of tags: what people wait for
+    commands    short commands, and one photograph by an annotator in memory
+    features    photographs per second: the longest wait of all
+    catalogue   scans and queries of 100,000 photographs
+    review      every request of the page while a fit runs
+    scale       a million images from disk, on 16 cores: ten minutes and 4 GiB
+    gpu         the space, neighbours and methods on an NVIDIA GPU
+
+On a lent machine, ``python -m benchmarks gpu scale --output DIR`` writes them elsewhere;
+``python -m benchmarks --take DIR`` brings them here.
 """
 
 import argparse
-import json
-import platform
-import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import against_peers, report, report_kinds
-from benchmarks.process import environment, run_json, say
+from benchmarks.process import run_json, say
+from benchmarks.tables import TABLES
+from experiments import made
 
-LIMIT = tuple(report_kinds.LIMITS)
-GROWTH = (12_500, 25_000, 50_000, 100_000, 150_000, 200_000)
-
-
-def fit(n: int, d: int, r: int, repeats: int) -> Any:
-    """Measure one fit, in its own process."""
-    row = run_json("-m", "benchmarks.fit_landmarks", *map(str, (n, d, r, repeats)))
-    say(f"N = {n:,}, d = {d}, r = {r:,}: {row['fit_seconds']:.2f} s, ratio {row['ratio']:.2f}")
-    return row
+FOLDER = made.RESULTS / "benchmarks"
+LENT = ("scale", "gpu")
+LIMIT = ((20_000, 1280, 1024), (100_000, 256, 2048), (20_000, 1280, 4096))
+GROWTH = (12_500, 25_000, 50_000, 100_000, 200_000)
 
 
-def limits() -> dict[str, Any]:
-    """The space against plain matrix products."""
-    return {"limit": [fit(*case, 7) for case in LIMIT]}
+def measure(name: str) -> dict[str, Any]:
+    """Run one benchmark in a process of its own."""
+    if name != "space":
+        found: dict[str, Any] = run_json("-m", f"benchmarks.{name}")
+        return found
+    fit = "benchmarks.fit_landmarks"
+    return {
+        "limit": [run_json("-m", fit, *map(str, (*case, 7))) for case in LIMIT],
+        "growth": [run_json("-m", fit, str(n), "256", "1024", "3") for n in GROWTH],
+    }
 
 
-def peers() -> dict[str, Any]:
-    """The space against other libraries."""
-    return {"peers": against_peers.measure()}
-
-
-def space() -> dict[str, Any]:
-    """Both, and how a fit grows with the number of images."""
-    return limits() | {"growth": [fit(n, 256, 1024, 3) for n in GROWTH]} | peers()
-
-
-SECTIONS = {
-    "space": space,
-    "search": lambda: {"search": run_json("-m", "benchmarks.search")},
-    "transfer": lambda: {"transfer": run_json("-m", "benchmarks.transfer")},
-    "tags": lambda: {"tags": run_json("-m", "benchmarks.tags")},
-    "learning": lambda: {"learning": run_json("-m", "benchmarks.learning")},
-    "commands": lambda: {"commands": run_json("-m", "benchmarks.commands")},
-    "features": lambda: {"features": run_json("-m", "benchmarks.features")},
-    "threads": lambda: {"threads": run_json("-m", "benchmarks.threads")},
-    "scale": lambda: {"scale": run_json("-m", "benchmarks.scale", "--full")},
-    "distributed": lambda: {"distributed": run_json("-m", "benchmarks.distributed")},
-    "catalogue": lambda: {"catalogue": run_json("-m", "benchmarks.catalogue")},
-    "review": lambda: {"review": run_json("-m", "benchmarks.review")},
-    "scrolling": lambda: {"scrolling": run_json("-m", "benchmarks.scrolling")},
-}
-PARTS = {
-    "limits": ("space", limits),
-    "peers": ("space", peers),
-    "jpegs": ("features", SECTIONS["features"]),
-}
-ELSEWHERE = (
-    "gpu",
-    "learning",
-    "commands",
-    "threads",
-    "scale",
-    "distributed",
-    "catalogue",
-    "review",
-    "scrolling",
-)
-
-
-def main(arguments: list[str]) -> None:
-    """Measure, store the results and write the page, one section after the other."""
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, and write tables."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("section", nargs="*", help="what to measure, or SECTION=FILE")
-    sections = parser.parse_args(arguments).section or list(SECTIONS)
-    given = {section: _given(section) for section in sections if "=" in section}
-    unknown = {section for section in sections if "=" not in section} - {*SECTIONS, *PARTS}
-    if unknown:
-        sys.exit(
-            f"Unknown section {', '.join(sorted(unknown))}. Sections are {', '.join(SECTIONS)}, "
-            f"{', '.join(PARTS)}."
-        )
-    results: dict[str, Any] = report.stored()
-    for section in sections:
-        name = section.partition("=")[0]
-        if name in PARTS:
-            of, measured = PARTS[name]
-            report_kinds.note_part(results, platform.machine(), of, measured())
-        elif section in given:
-            here = dict.fromkeys(("date", "machine", "software"), "not recorded")
-            _put(results, name, {name: given[section]}, here)
-        else:
-            found = SECTIONS[name]()
-            report_kinds.note(results, platform.machine(), name, found)
-            _put(results, name, found, environment())
-        report.write(results)
-        say(f"{name}: wrote docs/benchmarks.md")
-
-
-def _given(section: str) -> dict[str, Any]:
-    """Results that were measured elsewhere, of ``SECTION=FILE``."""
-    name, _, file = section.partition("=")
-    if name not in ELSEWHERE:
-        sys.exit(f"{name} cannot be taken from a file. What can: {', '.join(ELSEWHERE)}.")
-    try:
-        found = json.loads(Path(file).read_text())
-    except (OSError, ValueError) as error:
-        sys.exit(f"{file} holds no results: {error}. Write it by `benchmarks.{name}`.")
-    if not isinstance(found, dict):
-        sys.exit(f"{file} holds no results of `benchmarks.{name}`: it is no JSON object.")
-    return found
-
-
-def _put(
-    results: dict[str, Any], name: str, found: dict[str, Any], environment: dict[str, str]
-) -> None:
-    """Put what was found in the place of what was, with the machine that it was measured on."""
-    results["measured"][name] = found.get(name, {}).pop("environment", environment)
-    if name in ("scale", "gpu"):  # perhaps not all of it was measured
-        found[name] = results.get(name, {}) | found[name]
-    results |= found
+    parser.add_argument("name", nargs="*", choices=[*TABLES, []], metavar="NAME")
+    parser.add_argument("--output", type=Path, default=FOLDER)
+    parser.add_argument("--take", type=Path, help="a folder of tables from another machine")
+    options = parser.parse_args(arguments)
+    if options.take:
+        made.take(options.take, FOLDER)
+        return
+    for name in options.name or [name for name in TABLES if name not in LENT]:
+        say(name)
+        for table, rows in TABLES[name](measure(name)).items():
+            made.write(options.output / f"{table}.csv", rows)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

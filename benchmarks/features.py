@@ -8,7 +8,6 @@ together is what `extract` could take if all else were free. Photographs come fr
 ../shared/data/photos (or TAGKIN_DATA), or are synthetic.
 """
 
-import io
 import json
 import os
 import tempfile
@@ -121,24 +120,6 @@ def _milliseconds(step: Callable[[Any], Any], inputs: list[Any]) -> float:
     return float(np.median(taken))
 
 
-def by_scale(file: str) -> dict[str, float]:
-    """Milliseconds of CPU in which libjpeg-turbo decodes a JPEG, whole and reduced while it does.
-
-    The scale is told by its denominator; medians.
-    """
-    data, found = read_bytes(file), {}
-    for denominator in (1, 2, 4, 8):
-        taken = []
-        for _ in range(REPEATS + 2):
-            cpu = time.process_time()
-            with Image.open(io.BytesIO(data)) as image:
-                image.draft("RGB", (image.width // denominator, image.height // denominator))
-                image.load()
-            taken.append(1e3 * (time.process_time() - cpu))
-        found[str(denominator)] = float(np.median(taken))
-    return found
-
-
 def measure_files(files: list[str], backbone: Backbone) -> dict[str, Any]:
     """Seconds of every program, alternating, and of a second run with a cache."""
     seconds: dict[str, list[float]] = {}
@@ -183,8 +164,7 @@ def measure() -> dict[str, Any]:
             "cores": CORES,
             "backbone": backbone.name,
             "small": measure_files(small, backbone),
-            "large": measure_files(large, backbone)
-            | {"by_scale": by_scale(large[0]), "by_step": by_step(large[:8], backbone)},
+            "large": measure_files(large, backbone) | {"by_step": by_step(large[:8], backbone)},
         }
 
 

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from benchmarks.peers.measure import Measure
+from benchmarks.measuring import Measure
 from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
 

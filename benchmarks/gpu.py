@@ -1,7 +1,6 @@
 """The GPU: agreement with the CPU, and speed.
 
-Usage: ``python -m benchmarks.gpu OUT.json [--small]``. A run takes a few minutes. Each section is
-written when it finishes; a section that fails leaves its error in the file. ``--small`` uses small
+``python -m benchmarks.gpu [--small]`` prints JSON, after a few minutes. ``--small`` uses small
 sizes, and the CPU if there is no GPU.
 """
 
@@ -9,20 +8,17 @@ import argparse
 import json
 import statistics
 import time
-import traceback
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks.process import environment, say
+from benchmarks.process import say
 from benchmarks.search import recall
 from tagkin import SemanticSpace, memory_budget
 from tagkin.arrays import to_numpy
-from tagkin.kernels import ArcCosine
 from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.transfer import (
     LinearSVM,
@@ -106,22 +102,6 @@ def same_neighbors(found: Any, expected: Any) -> float:
 # --- agreement ---------------------------------------------------------------------------
 
 
-def kernel_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
-    """The kernel on the device against float64 on the CPU."""
-    X, _ = bench.features(3000, 256)
-    S = X[:500].clone()
-    expected = ArcCosine()(X.cpu().double().numpy(), S.cpu().double().numpy())
-    shift = torch.linspace(0, 1, 500, device=bench.device)
-    start = time.perf_counter()
-    found = ArcCosine().less(X, S, shift) + shift  # the fused kernel, if there is one
-    bench.wait()
-    result: dict[str, Any] = {"first_call_seconds": time.perf_counter() - start}
-    result["largest_error"] = float(np.abs(to_numpy(found) - expected).max())
-    S[7] = 0
-    result["zero_vector_is_zero"] = bool((ArcCosine()(X, S)[:, 7] == 0).all())
-    return result
-
-
 def space_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
     """The space on the device against the CPU's, with the same landmarks."""
     X, Y = bench.features(8000, 128)
@@ -193,25 +173,6 @@ def transfer_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
             "device": str(found.device),
         }
     return result
-
-
-def full_memory(bench: DeviceBenchmark) -> dict[str, Any]:
-    """A transform whose blocks do not fit into device memory: smaller blocks must work."""
-    X, Y = bench.features(bench.size(200_000, 2000), 512)
-    model = SemanticSpace(selection=X[: bench.size(4096, 256)]).fit(X[:20_000], Y[:20_000])
-    expected = model.transform(X)
-    if bench.device != "cuda":
-        return {"skipped": "no CUDA device"}
-    torch.cuda.empty_cache()
-    total = torch.cuda.get_device_properties(0).total_memory
-    room = torch.cuda.memory_allocated() + 2**30
-    torch.cuda.set_per_process_memory_fraction(room / total)
-    try:
-        with memory_budget(8 * 2**30):  # more than is available
-            found = model.transform(X)
-    finally:
-        torch.cuda.set_per_process_memory_fraction(1.0)
-    return {"least_cosine": float(cosines(found, expected).min())}
 
 
 # --- speed -------------------------------------------------------------------------------
@@ -314,11 +275,9 @@ def sections(bench: DeviceBenchmark) -> dict[str, Callable[[], dict[str, Any]]]:
     paper = bench.size(125_000, 3000), bench.size(4096, 64), bench.size(4096, 128)
     million = bench.size(1_000_000, 5000), bench.size(1280, 64), bench.size(4096, 128)
     return {
-        "kernel_agrees": lambda: kernel_agrees(bench),
         "space_agrees": lambda: space_agrees(bench),
         "neighbors_agree": lambda: neighbors_agree(bench),
         "transfer_agrees": lambda: transfer_agrees(bench),
-        "full_memory": lambda: full_memory(bench),
         "gemm_tflops": lambda: gemm(bench),
         "fit_paper_size": lambda: fits(bench, *paper),
         "fit_million": lambda: fits(bench, *million),
@@ -329,36 +288,18 @@ def sections(bench: DeviceBenchmark) -> dict[str, Callable[[], dict[str, Any]]]:
 
 
 def main() -> None:
-    """Run every section and write its results."""
+    """Run every section and print its results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--only", default="", help="sections to run, with commas between them")
-    options = parser.parse_args()
-    bench = DeviceBenchmark(options.small)
+    bench = DeviceBenchmark(parser.parse_args().small)
     name = torch.cuda.get_device_name() if bench.device == "cuda" else "CPU"
-    where = environment()
-    where["machine"] = f"{name}, {where['machine']}"
-    where["software"] += f", torch {torch.__version__}"
-    results: dict[str, Any] = {
-        "environment": where,
-        "device": name,
-        "torch": torch.__version__,
-    }
-    chosen = options.only.split(",") if options.only else list(sections(bench))
+    results: dict[str, Any] = {"device": name, "torch": torch.__version__}
     for section, measure in sections(bench).items():
-        if section not in chosen:
-            continue
-        start = time.perf_counter()
-        try:
-            results[section] = measure()
-        except Exception:  # the other sections are still useful
-            results[section] = {"error": traceback.format_exc()}
-        results[section]["section_seconds"] = time.perf_counter() - start
+        results[section] = measure()
         say(f"{section}: {json.dumps(results[section])[:600]}")
         if bench.device == "cuda":
             torch.cuda.empty_cache()
-        options.out.write_text(json.dumps(results, indent=1))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

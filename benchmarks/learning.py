@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.measure import Measure
+from benchmarks.measuring import Measure
 from benchmarks.process import ROOT, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import Annotator, SemanticSpace

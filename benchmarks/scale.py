@@ -1,8 +1,7 @@
 """A million images: streamed from disk with little memory, served one by one.
 
-``python -m benchmarks.scale [OUT.json] [--full] [--only PART ...]`` prints or writes JSON. Without
-``--full`` everything is a tenth of the size. Parts are stream and serve; each runs in its
-own process.
+``python -m benchmarks.scale [--small]`` prints JSON. With ``--small`` everything is a tenth of the
+size. Both parts run in processes of their own.
 """
 
 import argparse
@@ -15,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from benchmarks.peers.measure import Measure, max_resident_bytes
-from benchmarks.process import ROOT, WORK, environment, run_json, say
+from benchmarks.measuring import Measure, max_resident_bytes
+from benchmarks.process import ROOT, WORK, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
 from tagkin.feature_files import fit_streamed, nearest_streamed, transform_streamed
@@ -147,29 +146,27 @@ HERE = PARTS | {"make": (make, 1_000_000)}
 def main() -> None:
     """Run each part in its own process, or one part in this process."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", nargs="?", type=Path)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--small", action="store_true")
     parser.add_argument("--here", choices=HERE, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
         work, images = HERE[options.here]
         # latency is always measured at 100,000 images
-        small = not options.full and options.here != "serve"
+        small = options.small and options.here != "serve"
         print(json.dumps(work(images // 10 if small else images)))
         return
-    results: dict[str, Any] = {"environment": environment()}
-    size = ["--full"] if options.full else []
-    if "stream" in options.only:
-        run_json("-m", "benchmarks.scale", "--here", "make", *size)
-    for part in options.only:
-        threads = 1 if part == "serve" else None
-        results[part] = run_json("-m", "benchmarks.scale", "--here", part, *size, threads=threads)
-    text = json.dumps(results, indent=1)
-    if options.out is None:
-        print(text)
-    else:
-        options.out.write_text(text)
+    size = ["--small"] if options.small else []
+    run_json("-m", "benchmarks.scale", "--here", "make", *size)
+    results = {
+        part: run_json(
+            "-m",
+            "benchmarks.scale",
+            *("--here", part, *size),
+            threads=1 if part == "serve" else None,
+        )
+        for part in PARTS
+    }
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

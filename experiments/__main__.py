@@ -1,116 +1,151 @@
-"""Reproduce the paper's experiments.
+"""Measure what the documents say: ``python -m experiments NAME [ARGUMENT ...]``.
 
-    python -m experiments run flickr8k coco      # compute and store raw results
-    python -m experiments tables                 # Markdown and CSV from stored results
-    python -m experiments figures                # SVG from stored results
-    python -m experiments all                    # all of it, for every available dataset
-    python -m experiments smoke                  # all of it, on a small synthetic dataset
-    python -m experiments publish                # tables and figures into docs/results/paper
-    python -m experiments confidence             # series, leaks and calibration, into docs/results
-    python -m experiments ablation               # what each step is worth: into docs/results
-    python -m experiments audit                  # injected errors, found: into docs/results
-    python -m experiments loop                   # an evening of answers: into docs/results
-    python -m experiments loop --quick           # the same on small collections, into build/report
-    python -m experiments words                  # the map to words: learned, measured, written
-    python -m experiments backbones --backbone NAME --folder DIR   # a row for docs/results
+    run [CONFIG ...]   the paper: experiments 1 to 5 on every dataset that is there, or on some
+    ablation           what each step of learning is worth
+    audit, audit-small, audit-names   injected errors, found
+    confidence         leaks and calibration with many photographs
+    loop [--quick]     an evening of answers
+    names              what names of tags are worth; --alone: without a tagged photograph
+    languages          labels in other languages
+    recipes            the annotator beside other methods
+    trust              percentages with few photographs
+    words              the map to words: learned, written and measured
+    backbones --backbone NAME   a row of docs/models.md
+    pages              write the tables of all pages from docs/results
+    figures            all that fits in two hours on two cores, and the pages
 
-Results go to build/results and the report to build/report (see --results, --report). Stored
-results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
-from the folder TAGKIN_DATA, or from ../shared/data. Each page of docs/results names the commands
-of its other measurements, such as `python -m experiments.trust`.
+Results go to docs/results with the version, date, machine and seed; `experiments/made.py` says how
+pages have them. What was computed before is kept in build/results, so an interrupted run resumes.
+Datasets are read from the folder TAGKIN_DATA, or from ../shared/data.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
-from experiments import ablation, audit, audit_small, backbone_rows, loop, words
-from experiments.confidence import measure
+from experiments import made
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
-from experiments.report import publish, write_figures, write_page, write_tables
-from experiments.run import run
 from experiments.store import Missing
-from experiments.study import Study
+from tagkin.errors import TagkinError
 
-_STUDIED = ("run", "tables", "figures", "all", "smoke", "publish")
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
+KEPT = Path("build/results")
+FIGURES = (
+    *(("run", "coco"), ("run", "flickr8k"), ("run", "photos")),
+    *(("ablation",), ("audit-small",), ("audit-names",), ("confidence",), ("loop",)),
+    *(("names", "photos"), ("names", "--alone"), ("languages",), ("trust",)),
+    ("recipes", "flickr8k", "coco", "tags"),
+)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "what",
-        choices=[
-            *_STUDIED,
-            *("ablation", "confidence", "audit", "loop", "words", "backbones"),
-        ],
-    )
+def run_paper(arguments: list[str]) -> None:
+    """Compute what is missing, and write tables and figures."""
+    from experiments.report import write
+    from experiments.run import run
+    from experiments.study import Study
+
+    parser = argparse.ArgumentParser(prog="python -m experiments run")
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
-    parser.add_argument("--results", type=Path, default=Path("build/results"))
-    parser.add_argument("--report", type=Path, default=Path("build/report"))
-    parser.add_argument("--quick", action="store_true", help="small collections (loop)")
-    parser.add_argument("--backbone", action="append", default=[], help="repeatable (backbones)")
-    parser.add_argument("--folder", type=Path, help="your own photographs (backbones)")
+    parser.add_argument("--results", type=Path, default=KEPT)
+    parser.add_argument("--report", type=Path, default=made.RESULTS / "paper")
     options = parser.parse_args(arguments)
-    if options.what == "ablation":
-        ablation.run(RESULTS)
-        return
-    if options.what == "backbones":
-        backbone_rows.run(options.backbone, options.folder, options.results / "cache")
-        return
-    if options.what == "words":
-        words.run(options.results, RESULTS)
-        return
-    if options.what == "audit":
-        audit_small.run(options.results, RESULTS)
-        audit.run(options.results, RESULTS)
-        return
-    if options.what == "loop":
-        target = options.report if options.quick else RESULTS
-        loop.run(options.results, target, quick=options.quick)
-        return
-    if options.what == "confidence":
-        measure(options.config, RESULTS, options.results / "cache")
-        return
-    studies = [Study(config, options.results) for config in _configs(options)]
-    if options.what in ("run", "all", "smoke"):
-        for study in studies:
-            run(study)
-    if options.what in ("tables", "all", "smoke"):
-        write_tables(studies, options.report)
-    if options.what in ("figures", "all", "smoke"):
-        write_figures(studies, options.report)
-    if options.what == "publish":
-        publish(studies, RESULTS / "paper")
-    elif options.what != "run":
-        write_page(studies, options.report)
-        print(f"Open {options.report / 'index.html'}")
+    for config in _configs(options.config):
+        study = Study(config, options.results)
+        run(study)
+        write(study, options.report)
 
 
-def _configs(options: argparse.Namespace) -> list[Config]:
-    if options.what == "smoke" and not options.config:
-        return [find_config("smoke")]
-    if options.config:
-        return [find_config(name) for name in options.config]
+def _configs(names: list[str]) -> list[Config]:
+    if names:
+        return [find_config(name) for name in names]
     every = [find_config(path.stem) for path in sorted(CONFIGS.glob("*.toml"))]
     available = [c for c in every if c.dataset != "synthetic" and is_available(c.dataset)]
     if not available:
         raise SystemExit(
             "No dataset was found. Set TAGKIN_DATA to the folder that has them, or try "
-            "python -m experiments smoke."
+            "python -m experiments run smoke --report build/report."
         )
     return available
 
 
-if __name__ == "__main__":
+def run_loop(arguments: list[str]) -> None:
+    """Measure evenings; quick ones are no result of the documentation."""
+    from experiments import loop
+
+    quick = "--quick" in arguments
+    target = Path("build/report") if quick else made.RESULTS
+    loop.run(KEPT, target, quick=quick)
+
+
+def run_backbones(arguments: list[str]) -> None:
+    """Print a row for each backbone."""
+    from experiments import backbone_rows
+
+    parser = argparse.ArgumentParser(prog="python -m experiments backbones")
+    parser.add_argument("--backbone", action="append", default=[], help="repeatable")
+    parser.add_argument("--folder", type=Path, help="your own photographs")
+    parser.add_argument("--results", type=Path, default=KEPT)
+    options = parser.parse_args(arguments)
+    backbone_rows.run(options.backbone, options.folder, options.results / "cache")
+
+
+def write_pages(arguments: list[str]) -> None:
+    """Write the tables of all pages."""
+    for path in made.write_pages():
+        print(path.relative_to(made.DOCS.parent))
+
+
+def measure_figures(arguments: list[str]) -> None:
+    """Run every command that fits, each in its own process; say at the end which failed."""
+    commands = [("experiments", *words) for words in FIGURES]
+    failed = []
+    for command in [*commands, ("benchmarks",), ("experiments", "pages")]:
+        print(f"python -m {' '.join(command)}", flush=True)
+        if subprocess.run([sys.executable, "-m", *command]).returncode:
+            failed.append(" ".join(command))
+    if failed:
+        raise SystemExit(f"Failed: {', '.join(failed)}.")
+
+
+COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "run": run_paper,
+    "ablation": lambda _: import_module("experiments.ablation").run(made.RESULTS),
+    "audit": lambda _: import_module("experiments.audit").run(KEPT, made.RESULTS),
+    "audit-small": lambda _: import_module("experiments.audit_small").run(KEPT, made.RESULTS),
+    "audit-names": lambda _: import_module("experiments.audit_names").run(made.RESULTS),
+    "confidence": lambda parts: import_module("experiments.confidence").measure(
+        parts, made.RESULTS, KEPT / "cache"
+    ),
+    "loop": run_loop,
+    "names": lambda arguments: import_module("experiments.names").main(arguments),
+    "languages": lambda arguments: import_module("experiments.languages").main(arguments),
+    "recipes": lambda arguments: import_module("experiments.recipes").main(arguments),
+    "trust": lambda arguments: import_module("experiments.trust").main(arguments),
+    "words": lambda _: import_module("experiments.words").run(KEPT, made.RESULTS),
+    "backbones": run_backbones,
+    "pages": write_pages,
+    "figures": measure_figures,
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    name, *others = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name in ("-h", "--help"):
+        print(__doc__)
+        return
+    if name not in COMMANDS:
+        raise SystemExit(f"No experiment is called {name!r}. There are {', '.join(COMMANDS)}.")
     try:
-        main()
-    except Missing as missing:
-        raise SystemExit(str(missing)) from None
+        COMMANDS[name](others)
+    except (TagkinError, Missing) as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

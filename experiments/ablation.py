@@ -6,7 +6,6 @@ of each step were chosen on other draws. COCO has no names here, because its cap
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from experiments import made
 from experiments.names import Task
 from experiments.trust import open_collection
 from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
@@ -43,12 +43,7 @@ def run(target: Path) -> None:
     """Measure, print the table, and write it to a folder."""
     rows = [row for name, size in SETTINGS for row in _rows(name, size)]
     steps = sorted({row["left out"]: None for row in rows}, key=STEPS.index)
-    with (target / "ablation.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
-        )
+    made.write(target / "ablation.csv", rows, DRAWS)
     names = [f"{name} {size:,}" for name, size in SETTINGS]
     print("| left out | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
     for step in steps:

@@ -4,12 +4,11 @@ Errors are injected into the expert labels of training images: "wrong", as many 
 those that are there are put on images without them, the label drawn by how often it is there and
 the image at random; "missing", a share of the labels is taken away at random. Nothing tells the
 annotator about them. Where few errors make few findings, errors are drawn several times, and all
-findings count together. cleanlab judges the same labels, in an environment of its own.
+findings count together.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +19,7 @@ import scipy.sparse
 from matplotlib.figure import Figure
 from sklearn.metrics import average_precision_score
 
-from experiments.audit_peers import KINDS_OF_PROBABILITIES, Peer, beside_cleanlab
+from experiments import made
 from experiments.datasets import Dataset, open_dataset
 from experiments.problem import dataset_folder
 from tagkin import FeatureAnnotator
@@ -40,7 +39,6 @@ __all__ = [
 
 SHARES = (0.05, 0.0, 0.3, 0.02, 0.1)
 KINDS = ("wrong", "missing")
-AGAINST_CLEANLAB = (0.02, 0.05, 0.1)
 COLORS = {0.02: "#66CCEE", 0.05: "#4477AA", 0.1: "#AA3377", 0.3: "#EE6677"}
 N_IMAGES = 10_000
 DATASETS = ("coco", "flickr8k")
@@ -49,9 +47,6 @@ N_DRAWS = {0.02: 5, 0.05: 5}  # of errors; one draw of more errors says enough
 COUNTED = ["said", "held", "pairs that were not injected", "held or named"]
 HEADER = ["dataset", "kind", "injected", "draws", "n at 80 %", *COUNTED]
 HEADER += ["n from 50 to 80 %", *COUNTED]
-PEERS = ["kind", "injected", "tagkin"]
-for peer in KINDS_OF_PROBABILITIES.values():
-    PEERS += [peer, "tagkin's gain, from", "to"]
 Case = tuple[str, str, float]
 
 
@@ -217,16 +212,6 @@ def stored_findings(path: Path) -> dict[str, Judged]:
         }
 
 
-def peers(name: str, kind: str, share: float, results: Path) -> tuple[float, dict[str, Peer]]:
-    """Average precision of the annotator's findings of the first draw, and cleanlab beside it."""
-    ours = judged(name, kind, share, results)[kind].precision()
-    X, truth = data(name)
-    Y = injected(truth, kind, share)
-    asked = Y if kind == "wrong" else ~Y
-    stored = results / "audit" / f"{name}-{kind}-{share:g}.npz"
-    return ours, beside_cleanlab(X, Y, asked, truth != Y, stored, results / "audit")
-
-
 def run(results: Path, target: Path) -> None:
     """Measure what is not measured yet, and write tables and a figure into the folder `target`."""
     cases = [
@@ -243,15 +228,13 @@ def run(results: Path, target: Path) -> None:
         found[case] = {k: Judged.together([one[k] for one in draws]) for k in KINDS}
         print(f"{name}, {share:.0%} {kind}: {draws[0][kind].precision():.1f}", flush=True)
         write_rows("audit-reliability", HEADER, _reliability(found), target)
-    rows: list[list[Any]] = []
-    for kind in KINDS:
-        for share in AGAINST_CLEANLAB:
-            ours, theirs = peers("coco", kind, share, results)
-            cells = [cell for which in KINDS_OF_PROBABILITIES for cell in theirs[which]]
-            rows.append([kind, share, ours, *cells])
-            print(*rows[-1], flush=True)
-            write_rows("audit-precision", PEERS, rows, target)
+    rows = [
+        [name, kind, share, parts[kind].precision()] for (name, kind, share), parts in found.items()
+    ]
+    header = ["dataset", "kind", "injected", "average precision"]
+    write_rows("audit-precision", header, sorted(r for r in rows if r[2]), target)
     _figure(found).savefig(target / "audit-reliability.svg", metadata={"Date": None})
+    made.note(target / "audit-reliability.svg", SEED)
 
 
 def _reliability(found: dict[Case, dict[str, Judged]]) -> list[list[Any]]:
@@ -264,15 +247,8 @@ def _reliability(found: dict[Case, dict[str, Judged]]) -> list[list[Any]]:
 
 
 def write_rows(name: str, header: list[str], rows: list[list[Any]], target: Path) -> None:
-    """Write a table, numbers with three digits."""
-    with (target / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows([_written(cell) for cell in row] for row in rows)
-
-
-def _written(cell: object) -> object:
-    return f"{cell:.3g}" if isinstance(cell, float) else cell
+    """Write a table; a heading may be there twice."""
+    made.write_table(target / f"{name}.csv", header, rows, SEED)
 
 
 def _figure(found: dict[Case, dict[str, Judged]]) -> Figure:

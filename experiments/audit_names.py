@@ -1,24 +1,23 @@
 """Audits of small collections whose tags have names that tagkin understands.
 
-Run ``python -m experiments.audit_names``: 400 photographs of the folder, 20 draws without an error
+Run ``python -m experiments audit-names``: 400 photographs of the folder, 20 draws without an error
 and 10 with 10 % wrong labels, some minutes. It writes audit-names.csv into docs/results. The limit
 of what a name may say in an audit was chosen on other draws.
 """
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.audit import injected, write_rows
-from experiments.names import RESULTS, Task, load_task
+from experiments.names import Task, load_task
 from tagkin import FeatureAnnotator
 from tagkin.labels import Vocabulary
 
-__all__ = ["count_findings", "main", "run"]
+__all__ = ["count_findings", "run"]
 
 N, SEED = 400, 50
 DRAWS = {0.0: 20, 0.1: 10}  # by the share of wrong labels
@@ -43,24 +42,13 @@ def count_findings(task: Task, share: float, draw: int) -> dict[str, list[int]]:
     return counts
 
 
-def run(target: Path, draws: dict[float, int]) -> None:
+def run(target: Path) -> None:
     """Measure, print and write the table."""
     task, rows = load_task("photos"), []
-    for share, n_draws in draws.items():
+    for share, n_draws in DRAWS.items():
         found = [count_findings(task, share, draw) for draw in range(n_draws)]
         for kind in ("wrong", "missing"):
             totals: Any = np.sum([counts[kind] for counts in found], axis=0)
             rows.append([share, n_draws, kind, *totals.tolist()])
             print(*rows[-1], flush=True)
     write_rows("audit-names", HEADER, rows, target)
-
-
-def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", type=Path, default=RESULTS)
-    run(parser.parse_args().target, DRAWS)
-
-
-if __name__ == "__main__":
-    main()

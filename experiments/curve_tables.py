@@ -1,4 +1,4 @@
-"""Tables of experiments 4 and 5, and of the run itself (expected values, run time)."""
+"""Tables of experiments 4 and 5."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 from experiments import expert, scaling
 from experiments.comparisons import semantic
 from experiments.methods import PAPER_METHODS
-from experiments.store import Missing
 from experiments.study import Study
 from experiments.tabular import Table
 
-__all__ = ["curve_tables", "run_tables", "subsampling"]
+__all__ = ["curve_tables", "subsampling"]
 
 Maker = Callable[[Study], Table]
 
@@ -26,11 +25,6 @@ def curve_tables(of_tags: bool) -> list[Maker]:
         expert_curves, tag_curves, expert_subsampling, tag_subsampling,
         expert_timing, tag_timing, overlap_table,
     ]  # fmt: skip
-
-
-def run_tables() -> list[Maker]:
-    """Tables of expected values and of run time."""
-    return [expectations, clock_table]
 
 
 # --- experiments 4 and 5 -----------------------------------------------------------------
@@ -127,63 +121,3 @@ def expert_timing(study: Study) -> Table:
 def tag_timing(study: Study) -> Table:
     """The same, learned from tags."""
     return _timing(study, "tags")
-
-
-# --- the run itself ----------------------------------------------------------------------
-
-
-def expectations(study: Study) -> Table:
-    """MAP found against the values the config expects."""
-    rows = []
-    for name, value in study.config.expected.items():
-        kind, recipe, method = name.split(" ", 2)
-        found = (
-            expert.kernel_ridge(study, kind)
-            if method == "kernel ridge"
-            else expert.chosen(study, kind, recipe, method)
-        )
-        reached = 100 * float(found.values[0])
-        good = "yes" if abs(reached - value) <= 1 else "no"
-        rows.append([name, float(value), reached, good])
-    if not rows:
-        raise Missing("the config expects no values")
-    columns = ["MAP of", "expected", "found", "within one point"]
-    return Table(
-        f"{study.config.name}-expected", f"Expected and found, {study.config.name}", columns, rows
-    )
-
-
-def clock_table(study: Study) -> Table:
-    """Run time of each part."""
-    folder = study.store.folder / "clock"
-    groups: dict[str, np.ndarray] = {}
-    for path in sorted(folder.glob("*.npz")):
-        step = path.stem.split("name=", 1)[1]
-        group = _group(step)
-        with np.load(path, allow_pickle=False) as archive:
-            groups[group] = groups.get(group, np.zeros(2)) + archive["seconds"]
-    if not groups:
-        raise Missing("nothing was run")
-    groups["together"] = sum(groups.values(), np.zeros(2))
-    rows = [[name, f"{w / 60:.1f}", f"{c / 60:.1f}"] for name, (w, c) in groups.items()]
-    columns = ["part", "minutes", "CPU minutes"]
-    note = "CPU time counts both cores."
-    return Table(
-        f"{study.config.name}-clock", f"Time taken, {study.config.name}", columns, rows, note
-    )
-
-
-def _group(step: str) -> str:
-    if step.startswith("settings"):
-        return "cross-validation"
-    if "split" in step or step.startswith("timing"):
-        return "experiment 5"
-    if step.startswith("map"):
-        return "t-SNE"
-    if "curve" in step:
-        return "experiment 4"
-    if "tags" in step:
-        return "experiment 2"
-    if any(view.replace(" ", "_") in step for view in (*expert.VIEWS, "views")):
-        return "experiment 3"
-    return "experiment 1"

@@ -1,6 +1,6 @@
 """How well tags in other languages are understood.
 
-Run ``python -m experiments.languages``. It translates the labels of the folder of photographs, and
+Run ``python -m experiments languages``. It translates the labels of the folder of photographs, and
 measures MAP with none, 20 and 100 labelled photographs. The table goes to docs/results.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments import made
 from experiments.names import RESULTS, Task, curve, load_task
 
 __all__ = ["main", "read_translations", "translated"]
@@ -46,7 +47,7 @@ def compare_languages(sizes: tuple[int, ...], draws: int) -> Iterator[dict[str, 
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, and write the table."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.languages", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments languages", description=__doc__)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--output", type=Path, default=RESULTS)
@@ -55,11 +56,4 @@ def main(arguments: list[str] | None = None) -> None:
     for row in compare_languages(tuple(given.sizes), given.draws):
         rows.append(row)
         print(row, flush=True)
-    with (given.output / "names-languages.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-if __name__ == "__main__":
-    main()
+    made.write(given.output / "names-languages.csv", rows)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from experiments import made
 from experiments.datasets import load_flickr8k, load_photos
 from experiments.evening import (
     PER_ACTION,
@@ -308,6 +309,7 @@ def write_page(
     lines += _table(["way", *titles], _list_ways(played))
     lines += SETUP
     path.write_text("\n".join(lines), encoding="utf-8")
+    made.note(path, SEEDS)
 
 
 def _target_table(rows: dict[str, list[Row]]) -> tuple[list[str], list[list[str]]]:

@@ -1,6 +1,6 @@
 """What the names of tags are worth: learning curves with and without them.
 
-Run ``python -m experiments.names`` with the datasets to draw, for example ``photos flickr8k``;
+Run ``python -m experiments names`` with the datasets to draw, for example ``photos flickr8k``;
 ``--alone`` measures confidences of names alone instead. Tables and pictures go to docs/results.
 Names are not measured on coco.npz, because the map was learned from captions of its photographs.
 """
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from experiments import made
 from experiments.datasets import open_dataset
 from tagkin import FeatureAnnotator
 from tagkin.annotator.naming import confidences_by_name
@@ -188,7 +189,7 @@ def measure_alone(task: Task) -> list[dict[str, Any]]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write tables and pictures."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.names", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments names", description=__doc__)
     parser.add_argument("datasets", nargs="*", default=["photos", "flickr8k"])
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="*", help="numbers of labelled images")
@@ -198,7 +199,7 @@ def main(arguments: list[str] | None = None) -> None:
     given.output.mkdir(parents=True, exist_ok=True)
     if given.alone:
         rows = [row for name in given.datasets for row in measure_alone(load_task(name))]
-        _write(given.output / "names-alone.csv", rows)
+        made.write(given.output / "names-alone.csv", rows)
         return
     for name in given.datasets:
         raw = given.output / f"names-{name}-draws.csv"
@@ -208,8 +209,8 @@ def main(arguments: list[str] | None = None) -> None:
         for row in curve(load_task(name), sizes, given.draws, done):
             rows.append(row)
             print(f"{name}: {row}", flush=True)
-            _write(raw, sorted(rows, key=lambda one: (one["labelled"], one["draw"])))
-        _write(given.output / f"names-{name}.csv", summarized(_read(raw)))
+            made.write(raw, sorted(rows, key=lambda one: (one["labelled"], one["draw"])))
+        made.write(given.output / f"names-{name}.csv", summarized(_read(raw)))
     stored = {n: given.output / f"names-{n}.csv" for n in SIZES}
     tables = {n: list(csv.DictReader(p.open())) for n, p in stored.items() if p.exists()}
     for table in tables.values():
@@ -225,14 +226,3 @@ def _read(path: Path) -> list[dict[str, Any]]:
     kinds = {"labelled": int, "draw": int, "without": float, "with": float}
     with path.open() as file:
         return [{k: kinds[k](v) for k, v in row.items()} for row in csv.DictReader(file)]
-
-
-def _write(path: Path, table: list[dict[str, Any]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,27 +1,23 @@
 """Suggestions and nearest photographs, in visual feature space and in the semantic space.
 
-Only the page under build/ shows photographs; tables refer to them by file name.
+Tables refer to photographs by file name.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.methods import NeighborLists, score
-from experiments.problem import dataset_folder
 from experiments.store import Missing
 from experiments.study import Step, Study
 from experiments.tabular import Table
-from experiments.templating import render
 from tagkin.evaluation import top_labels
 
-__all__ = ["examples", "page", "steps", "tables"]
+__all__ = ["examples", "steps", "tables"]
 
 METHODS = ("NNvot", "TagRel", "TagProp")
 RECIPES = {"visual": "baseline", "linear": "space"}
@@ -132,35 +128,3 @@ def _examples_table(
 
 def _marked(labels: np.ndarray, truth: np.ndarray, names: np.ndarray) -> str:
     return ", ".join(f"**{names[t]}**" if truth[t] else str(names[t]) for t in labels)
-
-
-# --- the page with photographs -------------------------------------------------------------
-
-
-def page(study: Study, path: Path) -> None:
-    """Write a page of photographs with their nearest neighbours in both spaces."""
-    visual, semantic = (suggested(study, recipe) for recipe in RECIPES)
-    folder = dataset_folder(study.config.dataset)
-    shown = []
-    for i in examples(_gain(visual, semantic), study.config.seed):
-        own = ", ".join(visual["names"][visual["truth"][i]])
-        photograph = _photograph(folder / str(visual["files"][i]), own, True)
-        nearest = {
-            title: [
-                _photograph(
-                    folder / str(found["known_files"][j]),
-                    ", ".join(found["names"][found["known"][j]]),
-                    bool((found["known"][j] & found["truth"][i]).any()),
-                )
-                for j in found["neighbors"][i]
-            ]
-            for title, found in (("visual", visual), ("semantic", semantic))
-        }
-        shown.append({"photograph": photograph, "nearest": nearest})
-    path.write_text(render("photographs.html.jinja", examples=shown), encoding="utf-8")
-
-
-def _photograph(path: Path, labels: str, alike: bool) -> dict[str, Any]:
-    """A photograph as the page shows it; `alike`: it has a label in common with the first."""
-    data = base64.b64encode(path.read_bytes()).decode()
-    return {"src": f"data:image/jpeg;base64,{data}", "labels": labels, "alike": alike}

@@ -1,10 +1,10 @@
 """The annotator's recipe beside the paper's five methods and well-known baselines.
 
-    python -m experiments.recipes flickr8k         # 5 CPU minutes
-    python -m experiments.recipes coco             # 12 CPU minutes, 4,096 landmarks
-    python -m experiments.recipes coco-8192        # 20 CPU minutes, 8,192 landmarks
-    python -m experiments.recipes tags             # 15 CPU minutes, COCO's noisy tags
-    python -m experiments.recipes flickr8k-again coco-again      # other test images
+    python -m experiments recipes flickr8k         # 5 CPU minutes
+    python -m experiments recipes coco             # 12 CPU minutes, 4,096 landmarks
+    python -m experiments recipes coco-8192        # 20 CPU minutes, 8,192 landmarks
+    python -m experiments recipes tags             # 15 CPU minutes, COCO's noisy tags
+    python -m experiments recipes flickr8k-again coco-again      # other test images
 
 What a fit chooses, it chooses on held-out training images: the annotator's
 mixture by its own folds, the penalties of the logistic regressions on one part in five, penalty
@@ -18,9 +18,7 @@ docs/results/recipes-NAME.csv, and all of them to docs/results/recipes.md.
 
 from __future__ import annotations
 
-import csv
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -31,6 +29,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.neural_network import MLPClassifier
 
+from experiments import made
 from experiments.baselines import LogisticProbe
 from experiments.bootstrap import interval, resample_weights, weighted_map
 from experiments.datasets import load_coco, load_flickr8k
@@ -51,44 +50,7 @@ from tagkin.evaluation import evaluate, mean_average_precision
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
-RESULTS, SCORES = ROOT / "docs" / "results", ROOT / "build" / "recipes"
-TITLES = {
-    "flickr8k": "Flickr8k: 7,091 training and 1,000 test images, 179 labels",
-    "coco": "COCO: 78,688 training and 33,771 test images, 80 labels, 4,096 landmarks",
-    "coco-8192": "COCO with 8,192 landmarks",
-    "flickr8k-again": "Flickr8k, 1,000 other test images, which were training images before",
-    "coco-again": "COCO, 33,771 other test images, which were training images before",
-    "tags": "COCO's noisy tags: 38,260 training images, 527 tags, 56 of them scored by experts",
-}
-INTRODUCTION = """# How well does the annotator rank?
-
-Better than the paper's five methods and common baselines on the same features, with two exceptions.
-On the 1,000 test images of Flickr8k, its gains over 2PKNN, the SVM and kernel ridge may be chance.
-On COCO, a perceptron ranks as well, and one that was tuned for longer ranks better.
-
-Votes of neighbours and a read-out of the same space make different errors. The annotator combines
-them, with weights per tag that it learns on held-out images.
-
-```sh
-python -m experiments.recipes flickr8k coco tags
-```
-
-MAP and MiAP are percentages on test images. Intervals (95 %) come from a bootstrap over these
-images. *Annotator's gain* is the annotator's MAP minus that of the row, paired, with its interval.
-
-A fit learns the weights of votes and read-out on held-out training images, and the penalties of
-the baselines likewise. The annotator's fixed defaults are κ = 2, the kind of read-out, its
-landmarks (an eighth of the images, at most 2,048), λ = 0.25, and 400 neighbours with τ = 10. They
-were chosen when results on these test images were known, because held-out images did not always
-decide. So the annotator's rows, and its gains, may be somewhat too good.
-The tables with other test images correct for this: their test images were training images when
-the defaults were chosen. Label frequencies differ a little, and so does MAP; compare the gains.
-
-The paper's methods have their usual settings and were not tuned here. The SVM's scores were scaled
-to log-odds, which changes MiAP, but not MAP.
-The perceptron has one hidden layer of 1,024 units and learns for at most 12 epochs. Tuned for
-longer, a perceptron reached 67.5 on COCO, which is better than the annotator.
-"""
+SCORES = ROOT / "build" / "recipes"
 BEST, RESAMPLES, EPOCHS = "annotator (kin and read-out)", 200, 12
 
 
@@ -254,27 +216,6 @@ def main(names: list[str]) -> None:
             gains = interval(best - found[method][0], gain)
             numbers = [value, low, high, miap, gain, *gains]
             lines.append([method, *(f"{100 * number:.1f}" for number in numbers)])
-        with (RESULTS / f"recipes-{name}.csv").open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(lines)
+        made.write_table(made.RESULTS / f"recipes-{name}.csv", lines[0], lines[1:])
         for line in lines:
             print(f"{line[0]:32}" + "".join(f"{cell:>18}" for cell in line[1:]))
-
-
-def write_page() -> None:
-    """All tables on one page."""
-    parts = [INTRODUCTION]
-    for name, title in TITLES.items():
-        path = RESULTS / f"recipes-{name}.csv"
-        if not path.exists():
-            continue
-        lines = list(csv.reader(path.open()))
-        table = [" | ".join(line) for line in lines]
-        rule = "|".join(["---"] + ["---:"] * (len(lines[0]) - 1))
-        rows = [f"| {table[0]} |", f"|{rule}|", *(f"| {row} |" for row in table[1:])]
-        parts.append(f"## {title}\n\n" + "\n".join(rows) + f"\n\n[{path.name}]({path.name})\n")
-    (RESULTS / "recipes.md").write_text("\n".join(parts), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:] or ["flickr8k", "coco", "tags"])
-    write_page()

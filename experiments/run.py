@@ -19,6 +19,7 @@ def all_steps(study: Study) -> Iterator[Step]:
     if study.config.qualitative:
         yield from photos.steps(study)
         return
+    yield Step("dataset", 1, study.size)
     yield from expert.steps(study)
     if study.config.stands_for_tags:
         yield from tags.steps(study)

@@ -54,6 +54,17 @@ class Study:
         """The dataset."""
         return open_data(self.config, self.results / "features")
 
+    def size(self) -> np.ndarray:
+        """Numbers of images, training and test images, labels and tags, and of labels per image."""
+
+        def count() -> dict[str, np.ndarray]:
+            data = self.data
+            sizes = [len(data), len(data.train), len(data.test), len(data.label_names)]
+            mean = (data.labels != 0).sum() / len(data)
+            return {"size": np.array([*sizes, len(data.tag_names), mean])}
+
+        return self.store.get_or_compute("size", count)["size"]
+
     @cached_property
     def expert(self) -> Problem:
         """Learning from expert labels."""

@@ -10,7 +10,7 @@ import numpy as np
 from experiments import expert, photos, published, tags
 from experiments.bootstrap import interval
 from experiments.comparisons import difference, holm, p_text, semantic, semantic_over_visual, span
-from experiments.curve_tables import curve_tables, run_tables
+from experiments.curve_tables import curve_tables
 from experiments.methods import BASELINES, PAPER_METHODS, methods_for, setting_text
 from experiments.store import Missing
 from experiments.study import Measured, Study
@@ -28,11 +28,12 @@ def all_tables(study: Study) -> Iterator[Table]:
         yield from photos.tables(study)
         return
     of_tags = bool(study.config.stands_for_tags)
-    makers: list[Callable[[Study], Table]] = [expert_table, *_comparisons("expert")]
+    makers: list[Callable[[Study], Table]] = [dataset_table, expert_table]
+    makers += _comparisons("expert")
     if of_tags:
         makers += [tag_table, *_comparisons("tags"), ablation_table]
     makers.append(kernel_table)
-    for make in (*makers, *curve_tables(of_tags), baseline_table, *run_tables()):
+    for make in (*makers, *curve_tables(of_tags), baseline_table):
         try:
             yield make(study)
         except Missing:
@@ -41,6 +42,15 @@ def all_tables(study: Study) -> Iterator[Table]:
 
 def _comparisons(kind: str) -> list[Callable[[Study], Table]]:
     return [partial(_beside, kind), partial(_gains, kind)]
+
+
+def dataset_table(study: Study) -> Table:
+    """The dataset, as in the paper's Table 1."""
+    columns = ["images", "training", "test", "labels", "tags", "labels/image"]
+    numbers = study.size()
+    counts = [int(number) or None for number in numbers[:-1]]
+    row = [_name(study), *counts, float(numbers[-1])]
+    return Table(f"{_name(study)}-0-dataset", "Datasets", ["dataset", *columns], [row])
 
 
 # --- experiments 1 and 2 -----------------------------------------------------------------

@@ -1,8 +1,8 @@
 """How far percentages can be trusted with few tagged photographs, with names and without.
 
-    python -m experiments.trust                      # measure and write docs/results/trust.md
-    python -m experiments.trust photos --draws 2     # one collection, fewer draws
-    python -m experiments.trust photos flickr8k --forgotten --sizes 100 400
+    python -m experiments trust                      # measure and write docs/results/trust.md
+    python -m experiments trust photos --draws 2     # one collection, fewer draws
+    python -m experiments trust photos flickr8k --forgotten --sizes 100 400
 
 Each draw learns from some photographs of a collection and tests on others. Draws that are stored
 in docs/results/trust-draws.csv and trust-forgotten.csv are not measured again. Constants were
@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse
 from scipy import stats
 
+from experiments import made
 from experiments.names import RESULTS, Task, data_folder, load_task
 from experiments.simple_methods import score_simply
 from tagkin import FeatureAnnotator
@@ -242,6 +243,7 @@ def write_page(rows: list[dict[str, Any]], target: Path) -> None:
     ):
         text = text.replace(f"<!-- {mark} -->", part)
     (target / "trust.md").write_text(text, encoding="utf-8")
+    made.note(target / "trust.md")
 
 
 def _forgotten_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
@@ -260,7 +262,7 @@ def _forgotten_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def _read_alone(path: Path) -> list[list[str]]:
-    """Return the table that ``python -m experiments.names --alone`` has written."""
+    """Return the table that ``python -m experiments names --alone`` has written."""
     with path.open() as file:
         return [[cell or "few" for cell in row] for row in csv.reader(file)]
 
@@ -282,7 +284,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.trust", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments trust", description=__doc__)
     parser.add_argument("collections", nargs="*", default=list(COLLECTIONS))
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
@@ -309,12 +311,4 @@ def main(arguments: list[str] | None = None) -> None:
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
     order = list(COLLECTIONS)
     rows.sort(key=lambda row: (order.index(row["collection"]), row["tagged"], row["draw"]))
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()})
-
-
-if __name__ == "__main__":
-    main()
+    made.write(path, rows)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,10 +14,36 @@ from tagkin.features import FeatureCache, default_cache_folder, extract, get_bac
 from tagkin.tag_meanings import Meanings
 from tagkin.tag_meanings.word_map import WordMap, normalize
 
-if TYPE_CHECKING:
-    from experiments.words import Captioned
+__all__ = ["Captioned", "Photos", "measure_retrieval", "names_map", "read_photos"]
 
-__all__ = ["Photos", "measure_retrieval", "names_map", "read_photos"]
+
+@dataclass(frozen=True)
+class Captioned:
+    """Photographs with captions.
+
+    `X` (n×d) are features, `T` (M×v) sentence vectors of captions, `owners` (M,) the photograph
+    of each, `V` (W×v) vectors of words, and `words` (M×k) the words of each caption, −1 for none.
+    """
+
+    X: np.ndarray
+    T: np.ndarray
+    owners: np.ndarray
+    V: np.ndarray
+    words: np.ndarray
+
+    def some(self, photographs: np.ndarray) -> Captioned:
+        """Return these photographs (m,) with their captions."""
+        position = np.full(len(self.X), -1)
+        position[photographs] = np.arange(len(photographs))
+        owners = position[self.owners]
+        rows = np.flatnonzero(owners >= 0)
+        return replace(
+            self,
+            X=self.X[photographs],
+            T=self.T[rows],
+            owners=owners[rows],
+            words=self.words[rows],
+        )
 
 
 class Photos(NamedTuple):

@@ -3,7 +3,7 @@
 ``python -m experiments words`` learns from COCO's captions in words.npz, writes the record that
 comes with tagkin (src/tagkin/tag_meanings/word_map.safetensors), and writes the tables of
 docs/results/words.md. It takes some minutes. `--tables` of
-``python -m experiments.words`` measures only.
+
 
 The map begins as a regularised CCA between square roots of features and sentence vectors. Each
 photograph counts with its caption and, by less, with the words of the caption, because names are
@@ -12,8 +12,6 @@ single words. A symmetric contrastive loss then improves the matrices for a few 
 
 from __future__ import annotations
 
-import argparse
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,12 +22,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from experiments.names import RESULTS, data_folder
-from experiments.word_measures import measure_retrieval, names_map, read_photos
+from experiments import made
+from experiments.names import data_folder
+from experiments.word_measures import Captioned, measure_retrieval, names_map, read_photos
 from tagkin.lexicons import SentenceEncoder
 from tagkin.tag_meanings.word_map import WordMap, normalize
 
-__all__ = ["Captioned", "Settings", "contrastive_gradient", "learn", "main", "read_words", "run"]
+__all__ = ["Captioned", "Settings", "contrastive_gradient", "learn", "read_words", "run"]
 
 RECORD = Path(__file__).parent.parent / "src" / "tagkin" / "tag_meanings" / "word_map.safetensors"
 _HELD_OUT = 2000  # captioned photographs to choose settings by
@@ -58,35 +57,6 @@ class Settings:
     rate: float = 3e-4  # of Adam, falling to 0 along a cosine
     mixed: float = 0.5  # largest share of a word in the vector of a caption
     scale: float = 20.0  # factor of cosines in the loss
-
-
-@dataclass(frozen=True)
-class Captioned:
-    """Photographs with captions.
-
-    `X` (n×d) are features, `T` (M×v) sentence vectors of captions, `owners` (M,) the photograph
-    of each, `V` (W×v) vectors of words, and `words` (M×k) the words of each caption, −1 for none.
-    """
-
-    X: np.ndarray
-    T: np.ndarray
-    owners: np.ndarray
-    V: np.ndarray
-    words: np.ndarray
-
-    def some(self, photographs: np.ndarray) -> Captioned:
-        """Return these photographs (m,) with their captions."""
-        position = np.full(len(self.X), -1)
-        position[photographs] = np.arange(len(photographs))
-        owners = position[self.owners]
-        rows = np.flatnonzero(owners >= 0)
-        return replace(
-            self,
-            X=self.X[photographs],
-            T=self.T[rows],
-            owners=owners[rows],
-            words=self.words[rows],
-        )
 
 
 # --- data ----------------------------------------------------------------------------------
@@ -343,26 +313,4 @@ def run(results: Path, output: Path, *, is_tables_only: bool = False) -> None:
         "words-forms": compare(coco, flickr8k, facts),
     }
     for name, rows in tables.items():
-        _write(output / f"{name}.csv", list(rows))
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    print(path.read_text(encoding="utf-8"))
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.words", description=__doc__)
-    parser.add_argument("--tables", action="store_true", help="measure the record; do not write it")
-    parser.add_argument("--results", type=Path, default=Path("build/results"))
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    given = parser.parse_args(arguments)
-    run(given.results, given.output, is_tables_only=given.tables)
-
-
-if __name__ == "__main__":
-    main()
+        made.write(output / f"{name}.csv", rows)

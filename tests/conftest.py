@@ -51,7 +51,6 @@ def package_modules() -> Iterator[ModuleType]:
 # scikit-learn's checks of every estimator, and the other cases of tests that need many: every order
 # of events, every encoding, every step of a write. `make test` runs some cases of each of them.
 SWEEPS = (
-    "tests/benchmarks/",
     "tests/catalogue/test_kills.py",
     "tests/catalogue/test_migrations.py::test_killed_at_any_moment",
     "tests/catalogue/test_other_programs.py::test_more",

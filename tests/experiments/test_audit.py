@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from sklearn.metrics import average_precision_score
 
 from experiments.audit import Judged, data, injected, named
-from experiments.audit_peers import precisions
 from experiments.audit_small import wilson
 from experiments.problem import is_available
 
@@ -58,19 +56,6 @@ def test_labels_were_named_by_somebody():
     by_somebody = named("flickr8k")
     assert not (labels & ~by_somebody).any()
     assert (by_somebody & ~labels).sum() > labels.sum() / 2  # what one of five saw
-
-
-def test_average_precision_of_images_that_are_drawn():
-    """Against scikit-learn's, of the pairs whose image was drawn."""
-    rng = np.random.default_rng(0)
-    images = np.repeat(np.arange(30), 4)
-    doubt, errors = rng.random(120), rng.random(120) < 0.2
-    weights = rng.integers(0, 2, (5, 30)).astype(np.uint16)
-    actual = precisions(doubt, errors, images, weights)
-    assert actual[0] == pytest.approx(average_precision_score(errors, doubt))
-    for weight, value in zip(weights, actual[1:], strict=True):
-        drawn = weight[images] > 0
-        assert value == pytest.approx(average_precision_score(errors[drawn], doubt[drawn]))
 
 
 @pytest.mark.parametrize(("held", "n"), [(0, 3), (8, 10), (50, 50)])

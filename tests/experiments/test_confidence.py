@@ -62,16 +62,14 @@ def test_intervals_come_from_how_draws_differ():
     assert reached(np.array([5, 5]), np.array([5, 5])) == "1.000 ± 0.000 (10), few"
 
 
-def test_the_page_shows_what_is_stored(tmp_path, monkeypatch):
+def test_a_part_is_stored_and_drawn(tmp_path, monkeypatch):
     row = {"dataset": "x", "ECE": 0.01234, "n": 1234, "none": None}
     row["curve"] = "0.1 0.12 400;0.5 0.45 90;0.9 1 3"
     monkeypatch.setitem(confidence.PARTS, "reliability", lambda cache: [row])
     confidence.measure(["reliability"], tmp_path, tmp_path)
-    page = (tmp_path / "confidence.md").read_text(encoding="utf-8")
-    assert "| x | 0.012 | 1234 |  |" in page
-    assert "0.45" not in page
+    stored = (tmp_path / "confidence-reliability.csv").read_text(encoding="utf-8")
+    assert stored.splitlines()[1].startswith("x,0.012,1234,,")
     drawn = (tmp_path / "confidence-reliability.svg").read_text(encoding="utf-8")
     assert drawn.count("<use ") > 2
-    assert "Flickr8k" not in page
     with pytest.raises(SystemExit, match="There are frames"):
         confidence.measure(["more"], tmp_path, tmp_path)

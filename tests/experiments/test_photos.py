@@ -1,15 +1,12 @@
 """Suggestions on photographs: correct ones are marked, and examples show gains and losses."""
 
-import re
-
 import numpy as np
 import pytest
 from PIL import Image
 
 from experiments.config import Config
-from experiments.photos import METHODS, examples, page, suggested, tables
+from experiments.photos import METHODS, examples, suggested, tables
 from experiments.study import Study
-from experiments.tabular import Table
 
 NAMES = np.array(["cat", "dog", "tree", "boat", "car", "bus"])
 
@@ -45,26 +42,8 @@ def test_correct_labels_are_marked_and_counted(study):
     shown, counted = tables(study)
     row = next(row for row in shown.rows if row[0] == "a.jpg")
     assert row[1:4] == ["cat, dog", "**cat**, tree, boat", "**cat**, **dog**, boat"]
-    assert "<b>dog</b>" in shown.html()
     assert counted.rows[0] == ["NNvot", "1.00", "2.00", 2, 0]
     assert counted.rows[-1][:3] == ["neighbours that share a label", "0.50", "1.00"]
-
-
-def test_the_page_shows_photographs_and_the_tables_do_not(study, tmp_path):
-    page(study, tmp_path / "photos.html")
-    text = (tmp_path / "photos.html").read_text()
-    assert text.count("<img") == 2 * (1 + 2 * 2)
-    assert text.count('class="off"') == 2
-    assert "base64" not in "".join(table.markdown() for table in tables(study))
-
-
-def test_tables_escape_what_is_in_them():
-    odd = '<i>&"'
-    text = Table("t", odd, [odd], [[f"**{odd}**, {odd}"], [1200], [0.25], [None]], odd).html()
-    assert text.count("&lt;i&gt;&amp;&#34;") == 5
-    assert "<i>" not in text
-    assert "<b>&lt;i&gt;" in text
-    assert re.findall(r'<td class="n">([^<]*)</td>', text) == ["1,200", "0.2", ""]
 
 
 def test_nothing_without_results(tmp_path):
