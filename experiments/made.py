@@ -74,12 +74,46 @@ def _reliability(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=["curve", "asked 0.6", "asked 0.7", "asked 0.95"], errors="ignore")
 
 
+def _spreads(frame: pd.DataFrame) -> pd.DataFrame:
+    """The range of the precision of single draws where 80 % was asked, by tagged photographs."""
+    names = {"tagged": "tagged", "with n 0.8": "n", "with right 0.8": "right"}
+    draws = frame[list(names)].set_axis(list(names.values()), axis=1).apply(pd.to_numeric)
+    draws = draws[draws["n"] >= 20]
+    precision = (100 * draws["right"] / draws["n"]).groupby(draws["tagged"])
+    table = precision.agg(["min", "max", "size"]).round().astype(int).reset_index().astype(str)
+    return table.set_axis(["tagged", "lowest", "highest", "draws"], axis=1)
+
+
+def _ablation(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means over the draws: of all steps together, and the change without each."""
+    measures = ["MAP", "MiAP", "error"]
+    frame = frame.astype(dict.fromkeys(measures, float))
+    frame["set"] = frame["collection"] + " " + frame["tagged"]
+    means = frame.groupby(["set", "left out"], sort=False)[measures].mean()
+    sets, steps = frame["set"].unique(), frame["left out"].unique()
+    rows: list[dict[str, str]] = []
+    for step in sorted(steps, key=lambda step: step != "nothing"):
+        row = {"left out": step}
+        for name in sets:
+            if (name, step) not in means.index:
+                row[name] = "–"
+                continue
+            sign = "" if step == "nothing" else "+"
+            less = 0 if step == "nothing" else means.loc[(name, "nothing")]
+            ap, miap, error = means.loc[(name, step)] - less
+            row[name] = f"{ap:{sign}.1f} / {miap:{sign}.1f}, {error:{sign}.3f}".replace("-", "−")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
 VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "ablation": _ablation,
     "beside": _beside,
     "findings": _findings,
     "mirflickr": _of_mirflickr,
     "reliability": _reliability,
     "small": _small,
+    "spreads": _spreads,
 }
 """What a page shows of a result, by name, where that is not the whole file."""
 _NUMBER = re.compile(r"[-+−<≤≥~]*\s*[\d.,]+(e-?\d+)?\s*%?")

@@ -9,6 +9,7 @@ import pytest
 import tagkin
 from benchmarks.tables import TABLES
 from experiments import made
+from tagkin.cli.commands.train import SPREADS
 
 MADE = json.loads((made.RESULTS / "made.json").read_text())
 MEASURED_BEFORE = {
@@ -76,6 +77,14 @@ def test_every_benchmark_has_a_module_and_a_table():
     assert {name for name in MADE if name.startswith("benchmarks/")} >= {
         f"benchmarks/{name}.csv" for name in TABLES
     }
+
+
+def test_train_quotes_the_ranges_of_single_draws():
+    ranges = made.VIEWS["spreads"](made.read("trust-draws.csv")).astype(int).set_index("tagged")
+    quoted = zip(SPREADS, ([8], [20], [50], [100, 200]), strict=True)
+    for (_, low, high), sizes in quoted:
+        of_sizes = ranges.loc[sizes]
+        assert (low, high) == (of_sizes["lowest"].min(), of_sizes["highest"].max()), sizes
 
 
 # --- how files are written and shown ---

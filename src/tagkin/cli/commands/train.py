@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
 _DROPPED = 5  # tags that are named
-# Tagged photographs at most, and the range of the precision of single collections where 80 % was
-# asked, from docs/results/trust.md
-_SPREADS = ((12, 55, 99), (35, 71, 99), (75, 79, 95), (300, 77, 92))
+SPREADS = ((12, 56, 93), (35, 66, 97), (75, 70, 99), (300, 79, 98))
+"""Tagged photographs at most, and the range of the precision of single draws where 80 % was asked:
+those of 8, 20, 50, and 100 or 200 photographs in docs/results/trust-draws.csv."""
 
 
 @command("train")
@@ -130,7 +130,7 @@ def _note_others(n_complete: int, n_others: int) -> None:
 
 def _confidence_facts(n_complete: int) -> list[tuple[str, str]]:
     """Say how far percentages can be trusted if they were learned from few photographs."""
-    for n_most, low, high in _SPREADS:
+    for n_most, low, high in SPREADS:
         if n_complete <= n_most:
             photographs = count(n_complete, "tagged photograph")
             return [("Confidence", f"with {photographs}, 80 % may be {low} to {high} %")]
