@@ -10,6 +10,7 @@ The modules, in the order in which a collection needs them:
 | **open** | |
 | `catalogue` | `Catalogue`, with a method for each command; a folder as the source; opening one |
 | `known_catalogues` | which catalogue belongs to which folder; folders of servers |
+| `files_read` | which files were read, and which could not be |
 | `connecting` | connects to a server whose photographs become a collection |
 | `database` | the SQLite file: connection, transactions, runs |
 | `writer_lock` | one writer at a time |

@@ -9,6 +9,7 @@ Requests:
 - `login`: the password and sessions of a server that other machines reach
 - `pages`: routes of pages and pictures; templates, scripts and styles
 - `api`: routes that answer with JSON
+- `files_page`: which files were read, incomplete folders, and the export of decisions
 
 The start page:
 

@@ -46,7 +46,8 @@ _N_WRITES = 5  # past runs that the write page lists
 N_PICTURES = 4  # made or read at the same time, so other answers need not wait
 
 
-def _page(request: Request, mode: str, selection: Selection, **data: object) -> HTMLResponse:
+def review_page(request: Request, mode: str, selection: Selection, **data: object) -> HTMLResponse:
+    """Return a page of the review with a template, its filters and the state."""
     review = review_of(request)
     with review.readers.connection() as catalogue:
         filters = FilterBar(request, catalogue, selection)
@@ -67,7 +68,7 @@ def tags(request: Request, selection: Selected) -> HTMLResponse:
     """List the tags with suggestions."""
     with reading(request, selection) as (_, lent):
         answer = answers.tags_answer(lent, 0, 200)
-    return _page(request, "tags", selection, answer=answer)
+    return review_page(request, "tags", selection, answer=answer)
 
 
 @router.get("/tags/{tag}")
@@ -78,7 +79,7 @@ def tag(
     with reading(request, selection) as (_, lent):
         answer = answers.suggestions_answer(lent, tag, n, cursor(after))
         shown = _shown_of_tag(lent, answer)
-    return _page(request, "tag", selection, **shown, n_asked=n, strategy=None)
+    return review_page(request, "tag", selection, **shown, n_asked=n, strategy=None)
 
 
 def _shown_of_tag(lent: Reading, answer: Answer) -> Answer:
@@ -106,8 +107,8 @@ def question(
     if answer is None:
         return tags(request, selection)
     if strategy == "most-right" and not (answer["pays"] or pays_little):
-        return _page(request, "tag", selection, rest=review.rest())
-    return _page(request, "tag", selection, **shown, n_asked=None, strategy=strategy)
+        return review_page(request, "tag", selection, rest=review.rest())
+    return review_page(request, "tag", selection, **shown, n_asked=None, strategy=strategy)
 
 
 @router.get("/photographs")
@@ -115,7 +116,7 @@ def next_photograph(request: Request, selection: Selected, after: Number = 0) ->
     """Show the next photograph."""
     with reading(request, selection) as (_, lent):
         answer = answers.next_photograph_answer(lent, after)
-    return _page(request, "photograph", selection, answer=answer)
+    return review_page(request, "photograph", selection, answer=answer)
 
 
 @router.get("/photographs/{content}")
@@ -123,7 +124,7 @@ def photograph(request: Request, content: Number, selection: Selected) -> HTMLRe
     """Show a photograph."""
     with reading(request, selection) as (_, lent):
         answer = answers.photograph_answer(lent, content)
-    return _page(request, "photograph", selection, answer=answer)
+    return review_page(request, "photograph", selection, answer=answer)
 
 
 @router.get("/doubtful")
@@ -136,7 +137,7 @@ def doubtful(
     """Show tags that seem wrong or missing, or doubtful accepted tags."""
     with reading(request, selection) as (_, lent):
         answer = answers.doubts_answer(lent, kind, 60, start)
-    return _page(request, "doubtful", selection, answer=answer, kind=kind)
+    return review_page(request, "doubtful", selection, answer=answer, kind=kind)
 
 
 @router.get("/search")
@@ -171,7 +172,7 @@ def search(
         with reading(request, selection) as (_, lent):
             answer = searching.search_answer(lent, name, n, after)
     asked = {"name": name, "words": words, "similar": similar}
-    return _page(request, "search", selection, answer=answer, asked=asked)
+    return review_page(request, "search", selection, answer=answer, asked=asked)
 
 
 def _find_by_words(
@@ -200,10 +201,10 @@ def write(request: Request, way: AskedWay) -> HTMLResponse:
     review = review_of(request)
     job, plan = review.writer.state(), review.writer.plan(way, review.version)
     with review.readers.connection() as catalogue:
-        runs = _runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))
+        runs = runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))
         place = catalogue.server
     shown = {"job": job, "plan": plan, "runs": runs, "way": way, "server": place}
-    return _page(request, "write", way.selection, **shown)
+    return review_page(request, "write", way.selection, **shown)
 
 
 @router.get("/overview")
@@ -211,7 +212,7 @@ def overview(request: Request, selection: Selected) -> HTMLResponse:
     """Show how much is tagged, the quality of tags, and the last runs."""
     with reading(request) as (_, lent):
         answer = _overview_answer(lent.catalogue, lent.order)
-    return _page(request, "overview", selection, answer=answer)
+    return review_page(request, "overview", selection, answer=answer)
 
 
 def _overview_answer(catalogue: Catalogue, order: Order) -> Answer:
@@ -224,11 +225,11 @@ def _overview_answer(catalogue: Catalogue, order: Order) -> Answer:
         "unreadable": counts.n_problems,
         "to_write": catalogue.writes.count_pending(),
         "tags": order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS]),
-        "runs": _runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
+        "runs": runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
     }
 
 
-def _runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[Answer]:
+def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[Answer]:
     """Return runs with their results, and whether a page can undo them."""
     numbers = [run.id for run in runs]
     undoable = catalogue.runs.list_undoable(numbers)

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.machine import return_memory_at_once
-from tagkin.server import api, pages, start
+from tagkin.server import api, files_page, pages, start
 from tagkin.server.desk import Desk, Opened
 from tagkin.server.presence import Presence
 from tagkin.server.security import Access, Guard
@@ -215,6 +215,7 @@ def _review_app(work: start.Start, review: Review) -> ASGIApp:
     app.include_router(api.router, prefix=api.PREFIX)
     app.include_router(start.everywhere)
     app.include_router(pages.router)
+    app.include_router(files_page.router)
     return app
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
+from tagkin.catalogue.completeness import Declared
 from tagkin.server.background import BackgroundFit, FolderWatcher
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Forecast, Order, Reading, duration
@@ -23,7 +24,8 @@ _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
 
 
-Once = TypeVar("Once", Decided, TagsChanged)
+_Stored = Batch | Decided | Declared | TagsChanged
+Once = TypeVar("Once", Decided, Declared, TagsChanged)
 """The answer to a step that a repetition does not change."""
 
 
@@ -61,7 +63,7 @@ class Review:
         self.writer = FileWriter(catalogue, self.readers)
         self._is_behind = False  # whether the folder changed while a job was running
         self._watcher = FolderWatcher(catalogue.root, self.catch_up) if watches else None
-        self._steps: OrderedDict[str, list[Batch | Decided | TagsChanged]] = OrderedDict()
+        self._steps: OrderedDict[str, list[_Stored]] = OrderedDict()
         self._checked_at = 0.0
         self._forecast = Forecast()
         # changes with every decision and every restart
@@ -122,12 +124,12 @@ class Review:
                     return answer  # type: ignore[return-value]  # a step has one kind of answer
             done = change(self._writer)
             self._note(step, done)
-        if isinstance(done, TagsChanged) or done.edited:
+        if isinstance(done, TagsChanged) or (isinstance(done, Decided) and done.edited):
             self.order.renew()
         self._fit_if_due()
         return done
 
-    def _note(self, step: str | None, answer: Batch | Decided | TagsChanged) -> None:
+    def _note(self, step: str | None, answer: _Stored) -> None:
         """Keep the answer to a step, and learn from its decisions."""
         if answer.run is None:
             return
