@@ -168,7 +168,6 @@ OF_ONE_ROOM = {
 OPTIONAL = {
     "dask": {"distributed"},
     "distributed": {"distributed"},
-    "faiss": {"neighbors"},
     "huggingface_hub": {"features"},
     "osxphotos": {"collection"},
     "pyarrow": {"lexicons"},
