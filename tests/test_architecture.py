@@ -65,7 +65,7 @@ ALLOWED = {
     "storage": FOUNDATION | FILES | {"version"},
     "feature_files": FOUNDATION | FILES | {"neighbors", "space", "storage"},
     "images": FILES | {"machine"},
-    "collection": FILES | {"images"},
+    "collection": FILES | {"images", "labels"},
     "features": FOUNDATION | FILES | {"images"},
     "immich": FILES | {"collection", "images", "version", "wording"},
     "annotator": FOUNDATION

@@ -50,6 +50,10 @@ class Program:
             return  # exiftool makes no empty file
         self.exiftool.run("-sep", "\x1f", *arguments, "-overwrite_original", str(file))
 
+    def has_lists(self) -> bool:
+        """Whether it has written, or found, lists where it writes."""
+        return bool(self.lists(self.sidecar))
+
     def shown(self) -> set[str]:
         """The tags that the program shows."""
         raise NotImplementedError
@@ -107,11 +111,14 @@ class Lightroom(Program):
     def file(self) -> Path:
         return self.photograph if self.is_inside else self.sidecar
 
+    def has_lists(self) -> bool:
+        return bool(self.lists(self.file))
+
     def shown(self) -> set[str]:
         lists = self.lists(self.file)
         deep = lists.get(HIERARCHICAL, [])
-        levels = {level for tag in deep for level in tag.split("|")}
-        return {*deep, *(word for word in lists.get(SUBJECT, ()) if word not in levels)}
+        levels = {level.casefold() for tag in deep for level in tag.split("|")}
+        return {*deep, *(w for w in lists.get(SUBJECT, ()) if w.casefold() not in levels)}
 
     def save(self, tags: set[str]) -> None:
         names = sorted(set(map(last, tags)))

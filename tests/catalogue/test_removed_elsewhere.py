@@ -255,6 +255,56 @@ def test_a_removal_inside_the_photograph_waits_with_other_decisions(tmp_path):
         assert "lr:hierarchicalSubject, dc:subject and IPTC:Keywords, inside the phot" in text
 
 
+# --- case ---
+
+
+@pytest.fixture
+def in_two_cases(folder, catalogue):
+    """c.jpg with Beach in one list and beach in another."""
+    xml, _ = with_tags(None, ["beach", "sea"])
+    path = folder.root / "2024/c.jpg.xmp"
+    head, tail = xml.decode().split("<dc:subject>")
+    path.write_text(f"{head}<dc:subject>{tail.replace('beach', 'Beach')}")
+    folder.age(path)
+    catalogue.scan()
+    return catalogue
+
+
+def test_a_tag_in_two_cases_that_is_removed_in_one_does_not_come_back(in_two_cases, folder):
+    without(folder, "2024/c.jpg.xmp", ["beach"])
+    in_two_cases.scan()
+    assert tags_of_c(in_two_cases) == ["sea"]
+    for align in (False, True):
+        in_two_cases.write(Filters(photographs=["2024/c.jpg"]), align=align)
+        in_two_cases.scan()
+        assert tags_of_c(in_two_cases) == ["sea"]
+    assert b"each" not in (folder.root / "2024/c.jpg.xmp").read_bytes()
+    check_invariants(in_two_cases)
+
+
+def test_a_rejected_tag_leaves_the_lists_in_every_case(in_two_cases, folder):
+    only_c = Filters(photographs=["2024/c.jpg"], tags=["beach"])
+    in_two_cases.decisions.decide(REJECTED, only_c)
+    before = files(folder.root)
+    run = in_two_cases.write(remove=True).run
+    assert b"each" not in (folder.root / "2024/c.jpg.xmp").read_bytes()
+    in_two_cases.undo(run)
+    assert files(folder.root) == before
+
+
+def test_a_tag_that_is_removed_and_accepted_in_another_case_has_one_decision(in_two_cases, folder):
+    """The last one counts."""
+    without(folder, "2024/c.jpg.xmp", ["beach"])
+    in_two_cases.scan()
+    filters = Filters(photographs=["2024/c.jpg"], tags=["BEACH"])
+    in_two_cases.decisions.decide(ACCEPTED, filters)
+    about = [v for (path, tag), v in decisions(in_two_cases).items() if tag.lower() == "beach"]
+    assert about == [1]
+    in_two_cases.write(remove=True, align=True)
+    in_two_cases.scan()
+    assert [tag.lower() for tag in tags_of_c(in_two_cases)] == ["beach", "sea"]
+
+
 # --- Immich's rule ---
 
 

@@ -230,3 +230,37 @@ def test_lists_in_words():
     assert describe_lists([HS, DC, HS]) == "lr:hierarchicalSubject and dc:subject"
     assert describe_lists([HS, TL, DC]) == "lr:hierarchicalSubject, digiKam:TagsList and dc:subject"
     assert describe_lists([SETS]) == SETS
+
+
+# --- case ---
+
+
+def test_words_that_differ_only_in_case_are_one_tag():
+    assert tags(beside(hs=["Animal|Dog"], tl=["animal|dog"], dc=["DOG"])) == ["Animal|Dog"]
+    assert tags(beside(tl=["sea"], dc=["Sea", "SEA"])) == ["SEA"]
+    lists = beside(hs=["Sea"], tl=["sea"], dc=["SEA"])
+    assert is_in_step(lists, merge_lists(lists))
+
+
+def test_a_tag_that_is_removed_in_one_case_is_removed_in_all():
+    before = beside(hs=["Beach"], tl=["beach"], dc=["Beach"])
+    merged = scanned(before, now := beside(hs=["Beach"], tl=[], dc=["Beach"]))
+    assert (merged.tags, merged.stale) == ({}, ["Beach"])
+    assert [removal.tag for removal in merged.removed] == ["Beach"]
+    assert tags_to_drop(now, merged) == {SIDECAR: ["Beach"]}
+
+
+def test_another_case_is_no_change():
+    before = beside(hs=["Beach"], tl=["beach"], dc=["Beach"])
+    merged = scanned(before, beside(hs=["Beach"], tl=["BEACH"], dc=["Beach"]))
+    assert (list(merged.tags), merged.removed, merged.added) == (["Beach"], [], set())
+
+
+def test_a_program_that_changes_case_only_copies_other_tags():
+    """It does not know that one of them was removed elsewhere."""
+    merged = scanned(
+        beside(hs=["dog", "sun"], tl=["dog", "sun"], dc=["dog", "sun"]),
+        beside(hs=["sun"], tl=["dog", "sun"], dc=["sun"]),
+        beside(hs=["Sun", "dog"], tl=["Sun", "dog"], dc=["Sun", "dog"]),
+    )
+    assert list(merged.tags) == ["Sun"]

@@ -71,6 +71,8 @@ IMPLIES = (
 )
 """SQL: a tag with levels is below another tag, or ends in it."""
 
+_SPELLINGS = "(SELECT id FROM tags WHERE key = (SELECT key FROM tags WHERE id = {}))"
+
 Pair = tuple[int, int | None]
 """A content and a tag, or None for all other tags."""
 
@@ -94,9 +96,16 @@ def store_decision(
     """Decide on a content and a tag, in place of an earlier decision and a suggestion.
 
     `pair` without a tag finishes the content. The decision answers the open suggestion, else the
-    one that was `shown`, else that of the earlier decision.
+    one that was `shown`, else that of the earlier decision. It replaces an earlier decision on
+    another spelling of the tag, and keeps that spelling.
     """
     origin = _find_origin(database, pair, shown)
+    database.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
+    spelled = (
+        "SELECT tag FROM decisions WHERE content = ?1 AND holds "
+        f"AND tag IN {_SPELLINGS.format('?2')} ORDER BY tag = ?2 DESC, id DESC LIMIT 1"
+    )
+    pair = pair[0], database.value(f"SELECT coalesce(({spelled}), ?2)", pair)
     database.execute(
         "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
     )
@@ -131,8 +140,8 @@ def store_removal(database: Database, run: int, pair: tuple[int, int], origin: s
     Not if a file of the content still has the tag in some spelling, or a person has rejected it.
     """
     is_there_or_rejected = database.row(
-        "SELECT 1 FROM decisions WHERE content = ?1 AND tag = ?2 AND holds AND verdict = -1 "
-        "UNION ALL SELECT 1 WHERE "
+        "SELECT 1 FROM decisions WHERE content = ?1 AND holds AND verdict = -1 "
+        f"AND tag IN {_SPELLINGS.format('?2')} UNION ALL SELECT 1 WHERE "
         + SPELLED_IN_FILES.format("?1", "(SELECT key FROM tags WHERE id = ?2)"),
         pair,
     )
@@ -143,8 +152,9 @@ def store_removal(database: Database, run: int, pair: tuple[int, int], origin: s
 def end_removal(database: Database, run: int, pair: tuple[int, int]) -> None:
     """End a rejection by `store_removal`, because a person added the tag again."""
     database.execute(
-        "UPDATE decisions SET holds = 0, taken_back_by = ? "
-        "WHERE content = ? AND tag = ? AND holds AND verdict = -1 AND note LIKE ?",
+        "UPDATE decisions SET holds = 0, taken_back_by = ?1 "
+        f"WHERE content = ?2 AND tag IN {_SPELLINGS.format('?3')} AND holds AND verdict = -1 "
+        "AND note LIKE ?4",
         (run, *pair, f"{REMOVED}%"),
     )
 

@@ -15,7 +15,7 @@ from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, SqlValue
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.runs import Runs
 from tagkin.collection.facts import Facts, stored_facts
-from tagkin.collection.levels import last_level
+from tagkin.collection.levels import fold, last_level
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
 
@@ -205,9 +205,10 @@ class Photographs(Part):
         for content, digest, path in rows:
             yes = [d for d in decided.get(content, ()) if d.is_accepted]
             no = [d for d in decided.get(content, ()) if not d.is_accepted]
-            rejected = {d.tag for d in no}
-            own = one_each(name for name in tags.get(content, ()) if name not in rejected)
-            is_tagged = not set(own) <= set(one_each(d.tag for d in yes))
+            accepted = {fold(d.tag) for d in yes}
+            rejected = {fold(d.tag) for d in no} - accepted
+            own = one_each(name for name in tags.get(content, ()) if fold(name) not in rejected)
+            is_tagged = not set(map(fold, own)) <= set(map(fold, one_each(d.tag for d in yes)))
             looked_at = one_each(d.tag for d in yes if d.was_suggested and not d.in_bulk)
             contents.append(
                 TaggedContent(

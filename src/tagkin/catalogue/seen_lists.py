@@ -19,7 +19,7 @@ from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.tag_records import Places, replace_places, tag_number
 from tagkin.catalogue.target_paths import target_path
 from tagkin.collection.keywords import read_file_lists
-from tagkin.collection.levels import tidy
+from tagkin.collection.levels import fold, tidy
 from tagkin.collection.tag_lists import (
     MergedTags,
     Removal,
@@ -103,8 +103,9 @@ def store_lists(
     files = _with_unread(read, seen)
     merged = merge_lists(files, seen, is_same=is_same)
     places = _store(database, photograph, files, merged)
+    spellings = {fold(tag): tag for tag in places}
     for tag, others in (read.named or {}).items():
-        places.setdefault(tag, []).extend(others)
+        places.setdefault(spellings.get(fold(tag), tag), []).extend(others)
     is_retagged = _replace_places(database, photograph, places, read.named is not None)
     # a killed undo changed the lists, not a person; the next undo finishes it
     query = "SELECT 1 FROM writes WHERE photograph = ? AND is_undoing"
@@ -215,7 +216,8 @@ def _without_removed(database: Database, photograph: int, merged: MergedTags) ->
         "WHERE p.id = ? AND d.holds AND d.verdict = -1 AND d.note LIKE ?",
         (photograph, f"{REMOVED}%"),
     )
-    removed = merged.added.intersection(rejected)
+    keys = set(map(fold, rejected))
+    removed = {tag for tag in merged.added if fold(tag) in keys}
     tags = {tag: words for tag, words in merged.tags.items() if tag not in removed}
     return merged._replace(tags=tags, stale=[*merged.stale, *sorted(removed)])
 

@@ -130,7 +130,8 @@ class Suggestions(Part):
                 self._db.execute("DELETE FROM suggestions WHERE content = ?", (content,))
                 numbers = [number_of(s.tag) for s in suggested]  # a new tag is known from here on
                 known = self._db.column(
-                    "SELECT tag FROM decisions WHERE content = ?1 AND holds "
+                    "SELECT other.id FROM decisions d LEFT JOIN tags t ON t.id = d.tag "
+                    "LEFT JOIN tags other ON other.key = t.key WHERE d.content = ?1 AND d.holds "
                     "UNION SELECT other.id FROM photographs p JOIN found f ON f.photograph = p.id "
                     "JOIN tags t ON t.id = f.tag JOIN tags other ON other.key = t.key "
                     "WHERE p.content = ?1",

@@ -30,6 +30,7 @@ from tagkin.catalogue.write_records import (
     Writes,
 )
 from tagkin.catalogue.written_files import known_digests
+from tagkin.collection.levels import fold
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
@@ -376,8 +377,9 @@ class FolderWriter:
             "WHERE p.id = ? AND d.holds AND d.verdict = -1",
             (photograph,),
         )
+        keys = set(map(fold, rejected))
         spellings = seen_tags(self.database, photograph).spellings
-        return [word for tag, word in spellings.items() if tag not in rejected]
+        return [word for tag, word in spellings.items() if fold(tag) not in keys]
 
 
 @dataclass

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tagkin.collection.levels import INTERNAL, last_level, tidy
+from tagkin.collection.levels import INTERNAL, fold, last_level, tidy
 
 __all__ = [
     "IPTC",
@@ -118,13 +118,14 @@ def merge_lists(
         lost = lost if is_same and not is_ours else {}
         left = held - lost.keys()
         # lists with all levels may be gone; then the name alone is left of a tag
-        left |= {last_level(tag) for tag in left if tag not in wanted}
+        left |= {current.respell(last_level(tag)) for tag in left if tag not in wanted}
         wanted &= added | left
         added -= held
-    names = {last_level(tag) for tag in wanted if "|" in tag}
-    tags = [tag for tag in current.tags if tag in wanted and tag not in names]
+    names = {fold(last_level(tag)) for tag in wanted if "|" in tag}
+    tags = [tag for tag in current.tags if tag in wanted and fold(tag) not in names]
     covered = {name for tag in tags for name in _covered_names(tag)}
-    removed = [Removal(tag, lists) for tag, lists in sorted(lost.items()) if tag not in covered]
+    gone_tags = sorted(tag for tag in lost if fold(tag) not in covered)
+    removed = [Removal(tag, lost[tag]) for tag in gone_tags]
     stale_now = [tag for tag in current.tags if tag not in tags]
     return MergedTags(current.places(tags), stale_now, removed, added & set(tags))
 
@@ -132,7 +133,7 @@ def merge_lists(
 def tags_to_drop(files: FileLists, merged: MergedTags) -> dict[str, list[str]]:
     """Return the stale tags in each file, without names and parents of the photograph's tags."""
     covered = {name for tag in merged.tags for name in _covered_names(tag)}
-    dropped = [tag for tag in merged.stale if tag not in covered]
+    dropped = [tag for tag in merged.stale if fold(tag) not in covered]
     resolution = _Resolution(files)
     by_file = {
         file: {tag for name in lists for tag in resolution.of_list(file, name)}
@@ -159,20 +160,20 @@ def is_in_step(files: FileLists, merged: MergedTags, *, is_inside: bool = False)
 
 
 def _covered_names(tag: str) -> list[str]:
-    """Return a tag, its parents, and its last level."""
-    levels = tag.split("|")
+    """Return a tag, its parents, and its last level, without their spelling."""
+    levels = fold(tag).split("|")
     return [levels[-1], *("|".join(levels[:n]) for n in range(1, len(levels) + 1))]
 
 
 def _key(tag: str) -> str:
-    return tag.replace("|", "/")
+    return fold(tag).replace("|", "/")
 
 
 class _Resolution:
     """Which tags the words in all lists stand for.
 
     A word in a list without levels stands for the tags that end in it. There, programs also repeat
-    the parents of a tag, which stand for nothing.
+    the parents of a tag, which stand for nothing. Words that differ only in case are one tag.
     """
 
     def __init__(self, files: FileLists):
@@ -197,14 +198,15 @@ class _Resolution:
         for (_, name), words in self._words.items():
             for word in words if name in _FLAT else ():
                 if "|" in word and _key(word) not in self._by_end:
-                    listed[word] = None
+                    listed[self.respell(word)] = None
         internal = {tag for tag in listed if tag.split("|", 1)[0] in INTERNAL}
         own = [tag for tag in listed if tag not in internal]
         self._by_name: dict[str, list[str]] = {}
         for tag in own:
-            self._by_name.setdefault(last_level(tag), []).append(tag)
-        self._empty = internal | {level for tag in internal for level in tag.split("|")}
-        self._empty |= {level for tag in own for level in tag.split("|")[:-1]} - {*own}
+            self._by_name.setdefault(fold(last_level(tag)), []).append(tag)
+        self._empty = {fold(t) for tag in internal for t in (tag, *tag.split("|"))}
+        parents = {fold(level) for tag in own for level in tag.split("|")[:-1]}
+        self._empty |= parents - set(map(fold, own))
         self._whole = self._find_cut_words()
         tags = dict.fromkeys(tag for place in self._words for tag in self.of_list(*place))
         self.tags = sorted(tags, key=lambda tag: "|" not in tag)
@@ -217,12 +219,15 @@ class _Resolution:
         for (_, name), words in self._words.items():
             (flat if name in _FLAT else slashed if name in _SLASHED else certain).extend(words)
         spellings = {_key(word): word for word in (*flat, *certain)}
-        self._certain = {*certain}  # a list may have both a|b and a/b
+        # a list may have both a|b and a/b
+        self._certain = {fold(word): word for word in reversed(certain)}
+        self._slashed = {fold(word): word for word in reversed(slashed)}
         names = [word for word in flat if "/" in word and "|" not in word]
         for word in slashed:
             for name in names:
-                if _key(word).endswith(f"/{name}"):
-                    spellings.setdefault(_key(word), word[: -len(name)] + name)
+                start, end = word[: -len(name)], word[-len(name) :]
+                if start[-1:] in ("|", "/") and _key(end) == _key(name):
+                    spellings.setdefault(_key(word), start + name)
         return spellings
 
     def _find_cut_words(self) -> dict[str, str]:
@@ -234,11 +239,12 @@ class _Resolution:
                 for size in _CUT:
                     if size < len(data):
                         whole[data[:size]] = word
-        return {data.decode("utf-8", "ignore"): word for data, word in whole.items()}
+        return {fold(data.decode("utf-8", "ignore")): word for data, word in whole.items()}
 
     def respell(self, tag: str) -> str:
         """Return a tag as the most certain list spells it."""
-        return tag if tag in self._certain else self._spellings.get(_key(tag), tag)
+        certain = self._certain.get(fold(tag)) or self._spellings.get(_key(tag))
+        return certain or self._slashed.get(fold(tag), tag)
 
     def words(self, file: str, name: str) -> list[str] | None:
         """Return the words of a list, or None if it is not there."""
@@ -246,12 +252,12 @@ class _Resolution:
 
     def meaning(self, name: str, word: str) -> list[str]:
         """Return the tags that a word in a list stands for."""
-        word = self.respell(self._whole.get(word, word) if name == IPTC else word)
-        if name in _FLAT and word in self._by_name:
-            return self._by_name[word]
+        word = self.respell(self._whole.get(fold(word), word) if name == IPTC else word)
+        if name in _FLAT and fold(word) in self._by_name:
+            return self._by_name[fold(word)]
         if name in _FLAT and _key(word) in self._by_end:
             return self._by_end[_key(word)]
-        return [] if word in self._empty else [word]
+        return [] if fold(word) in self._empty else [word]
 
     def of_list(self, file: str, name: str) -> dict[str, None]:
         """Return the tags that a list stands for."""
@@ -298,8 +304,8 @@ def _compare_lists(
                 new = {t for t in new if not any(t in s.before & s.after for s in sources)}
                 old = {t for t in old if all(t in s.before | s.after for s in sources)}
             if change.name in _FLAT:  # lists with levels say which tag is meant
-                names = {last_level(tag) for tag in new if tag in held or tag in came}
-                new = {tag for tag in new if last_level(tag) not in names or tag in came}
+                names = {fold(last_level(tag)) for tag in new if tag in held or tag in came}
+                new = {tag for tag in new if fold(last_level(tag)) not in names or tag in came}
                 old = {t for t in old if not any(t in s.after for s in sources)}
             for tag in new:
                 came.setdefault(tag, []).append((file, change.name))
@@ -332,8 +338,9 @@ def _find_changes(
         came, gone = came - before, gone - after
         if new is None and len(gone) > 1 and not is_ours:
             # a program may drop a list that it does not know
-            gone = {tag for tag in gone if not {tag, last_level(tag)} & {*current.tags}}
-        if came or gone:
+            left = set(map(fold, current.tags))
+            gone = {tag for tag in gone if not {fold(tag), fold(last_level(tag))} & left}
+        if came or gone or words != set(old):  # a new spelling is a sign of a program, too
             yield _Change(name, before, after, came, gone)
 
 

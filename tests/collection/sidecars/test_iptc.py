@@ -131,8 +131,8 @@ def test_a_level_that_another_tag_ends_in_stays(photo, exiftool):
 
 @pytest.mark.parametrize("tag", ["true", "FALSE", "007", "1e5", "null"])
 def test_words_that_json_has_another_meaning_for(tag, photo, exiftool):
-    path = photo("-IPTC:Keywords=False")
+    path = photo("-IPTC:Keywords=1E6")
     written = embed(path, [tag], exiftool)
-    assert set(read_keywords(path)) == {"False", tag}
+    assert set(read_keywords(path)) == {"1E6", tag}
     assert embed(path, [tag], exiftool).added == ()
     assert restore_embedded(written, exiftool).how == "restored"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lxml import etree
 
-from tagkin.collection.levels import merge_tags, tidy
+from tagkin.collection.levels import fold, merge_tags, tidy
 from tagkin.collection.sidecars.markup import Markup
 from tagkin.collection.sidecars.properties import Item, add_properties, is_repeated, remove_items
 from tagkin.collection.sidecars.tag_fields import (
@@ -136,7 +136,8 @@ def drop_tags(xml: bytes, tags: Iterable[str]) -> tuple[bytes, Added]:
     spellings = field_spellings(markup.root)
     existing = tidy_fields(spellings)
     values = values_of_tags(existing, tags)
-    records = [record.tag for _, record in written_tags(markup.root) if tidy(record.tag) in tags]
+    keys = set(map(fold, tags))
+    records = [record.tag for _, record in written_tags(markup.root) if fold(record.tag) in keys]
     marks = [(PROVENANCE.name, tag) for tag in {*tags, *records}]
     to_remove = values_to_remove(existing, [*values, *marks])
     removed = spell_values(spellings, to_remove)
@@ -157,11 +158,11 @@ def put_back_values(xml: bytes, removed: Iterable[tuple[str, str]], before: byte
     markup = _parse(xml)
     items: list[tuple[Field, Sequence[Item]]] = []
     for field, tags in tidy_fields(field_spellings(markup.root)).items():
-        n_left = Counter(tags)
-        n_left.subtract(tidy(field.read(value)) for name, value in removed if name == field.name)
+        n_left = Counter(map(fold, tags))
+        n_left.subtract(fold(field.read(value)) for name, value in removed if name == field.name)
         missing = []
         for name, value in removed:
-            if name == field.name and n_left[tag := tidy(field.read(value))] < 0:
+            if name == field.name and n_left[tag := fold(field.read(value))] < 0:
                 n_left[tag] += 1
                 missing.append(value)
         items.append((field, missing))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tagkin.collection.levels import last_level, merge_tags, tidy
+from tagkin.collection.levels import first_spellings, fold, last_level, merge_tags, tidy
 from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.tag_fields import (
     PROVENANCE,
@@ -102,11 +102,12 @@ class Inside:
         added = [(field.name, value) for field in FIELDS for value in values[field]]
         names = [last_level(tag) for tag in merge_tags([*others, *new])]
         if self.iptc:
-            words = dict.fromkeys(map(self._shorten, names))
-            added += [(IPTC, word) for word in words if word not in self.iptc]
+            there = set(map(fold, self.iptc))
+            words = first_spellings(map(self._shorten, names))
+            added += [(IPTC, word) for word in words if fold(word) not in there]
         if self.windows:
-            there = set(map(tidy, self.windows))
-            added += [(WINDOWS, name) for name in dict.fromkeys(names) if name not in there]
+            there = set(map(fold, self.windows))
+            added += [(WINDOWS, name) for name in first_spellings(names) if fold(name) not in there]
         return tuple(dict.fromkeys(added))
 
     def values_of(self, tags: Iterable[str]) -> Added:
@@ -119,11 +120,12 @@ class Inside:
         values = [*values_of_tags(self.fields, tags), *marks]
         to_remove = values_to_remove(self.fields, values)
         removed = spell_values(self.spellings, to_remove)
-        last_levels = set(map(last_level, tags))
-        last_levels -= set(self.fields[SUBJECT]) - set(to_remove[SUBJECT.name])
-        short = set(map(self._shorten, last_levels))
-        removed += [(IPTC, word) for word in self.iptc if {word, tidy(word)} & short]
-        removed += [(WINDOWS, word) for word in self.windows if tidy(word) in last_levels]
+        kept = {fold(w) for w in self.fields[SUBJECT] if w not in to_remove[SUBJECT.name]}
+        names = [name for name in map(last_level, tags) if fold(name) not in kept]
+        short = {fold(self._shorten(name)) for name in names}
+        removed += [(IPTC, word) for word in self.iptc if fold(word) in short]
+        last_levels = set(map(fold, names))
+        removed += [(WINDOWS, word) for word in self.windows if fold(word) in last_levels]
         return (*removed, *marks) if removed else ()
 
     def without(self, removed: Added) -> Inside:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from unicodedata import normalize
 
-from tagkin.collection.levels import last_level, merge_tags, tidy
+from tagkin.collection.levels import first_spellings, fold, last_level, merge_tags, tidy
 from tagkin.collection.xmp import (
     FIELDS,
     SUBJECT,
@@ -150,7 +150,8 @@ def _field_value(field: Field, tag: str) -> str:
 
 def has_tag(tags: Iterable[str], tag: str) -> bool:
     """Whether a tag is among the tags, or is the last level of one of them."""
-    return any(tag in (other, last_level(other)) for other in tags)
+    key = fold(tag)
+    return any(key in (fold(other), fold(last_level(other))) for other in tags)
 
 
 def tags_to_spread(own: Sequence[str], known: Iterable[str] | None) -> list[str]:
@@ -161,8 +162,8 @@ def tags_to_spread(own: Sequence[str], known: Iterable[str] | None) -> list[str]
     if known is None:
         return list(own)
     known = list(known)
-    wanted = set(map(tidy, known))
-    return [*known, *(tag for tag in own if tidy(tag) in wanted)]
+    wanted = set(map(fold, known))
+    return [*known, *(tag for tag in own if fold(tag) in wanted)]
 
 
 def missing_values(
@@ -181,30 +182,30 @@ def missing_values(
     wanted.sort(key=lambda tag: tag in new)  # new tags come last
     key = last_level if field.local == "subject" else str
     missing = (tag for tag in wanted if not has_tag(existing, key(tag)))
-    return list(dict.fromkeys(_field_value(field, spellings.get(tag, tag)) for tag in missing))
+    return first_spellings(_field_value(field, spellings.get(tag, tag)) for tag in missing)
 
 
 def values_of_tags(existing: FieldTags, tags: Iterable[str]) -> list[tuple[str, str]]:
     """Return the properties and texts that spell tags, each as often as it is there."""
-    wanted = set(map(tidy, tags))
-    listed = [tag for field in FIELDS if field.local != "subject" for tag in existing[field]]
-    dropped = [tag for tag in listed if tag in wanted]
-    names = set(map(last_level, wanted)) | _repeated_parents(existing[SUBJECT], listed, dropped)
+    tags = list(tags)
+    wanted, names = set(map(fold, tags)), {fold(last_level(tag)) for tag in tags}
+    listed = [fold(tag) for f in FIELDS if f.local != "subject" for tag in existing[f]]
+    names |= _repeated_parents(set(map(fold, existing[SUBJECT])), listed, wanted)
     return [
         (field.name, field.spell(tag))
         for field in FIELDS
         for tag in existing[field]
-        if tag in dropped or tag in wanted or (field is SUBJECT and tag in names)
+        if fold(tag) in wanted or (field is SUBJECT and fold(tag) in names)
     ]
 
 
 def _repeated_parents(
-    subjects: Sequence[str], listed: Sequence[str], dropped: Sequence[str]
+    subjects: set[str], listed: Sequence[str], dropped: Collection[str]
 ) -> set[str]:
     """Return the parents of dropped tags that ``dc:subject`` only repeats, as darktable does."""
-    parents = [set(tag.split("|")[:-1]) for tag in dropped]
+    parents = [set(tag.split("|")[:-1]) for tag in listed if tag in dropped]
     kept = [tag.split("|") for tag in listed if tag not in dropped]
-    repeated = set().union(*(levels for levels in parents if levels <= set(subjects)))
+    repeated = set().union(*(levels for levels in parents if levels <= subjects))
     return repeated.difference(*kept)
 
 
@@ -213,15 +214,13 @@ def marked_values(added: Iterable[tuple[str, str]], tags: Collection[str]) -> li
 
     A new property also got other tags of the photograph; these are a person's.
     """
-    spelled = {
-        field.name: {*tags, *map(last_level, tags)} if field.local == "subject" else set(tags)
-        for field in FIELDS
-    }
+    whole, names = set(map(fold, tags)), {fold(last_level(tag)) for tag in tags}
+    spelled = {f.name: whole | names if f.local == "subject" else whole for f in FIELDS}
     read = {field.name: field.read for field in FIELDS}
     return [
         (name, value)
         for name, value in added
-        if name not in read or tidy(read[name](value)) in spelled[name]
+        if name not in read or fold(read[name](value)) in spelled[name]
     ]
 
 
@@ -230,21 +229,30 @@ def values_to_remove(
 ) -> dict[str, Counter[str]]:
     """Return the texts to remove from each property by name, and how often.
 
-    The last level of a written tag stays in ``dc:subject`` if a remaining tag ends in it.
+    A text that another program spells in another case now is removed in that spelling. The last
+    level of a written tag stays in ``dc:subject`` if a remaining tag ends in it.
     """
     fields = {field.name: field for field in (*FIELDS, PROVENANCE)}
     values: dict[str, Counter[str]] = {name: Counter() for name in fields}
     for name, value in added:
         if name in fields:
-            values[name][fields[name].tidy(value)] += 1
-    written = {last_level(tag) for tag in values[PROVENANCE.name]}
+            text = _respell(fields[name].tidy(value), fields[name], existing)
+            values[name][text] += 1
+    written = {fold(last_level(tag)) for tag in values[PROVENANCE.name]}
     last_levels: set[str] = set()
     for field in FIELDS:  # dc:subject is the last field
         wanted = values[field.name]
         if field.local == "subject":
-            for value in last_levels & written:
-                wanted.pop(value, None)
+            for value in [v for v in wanted if fold(v) in last_levels & written]:
+                wanted.pop(value)
         left = Counter(existing[field])
         left.subtract({tidy(field.read(value)): n for value, n in wanted.items()})
-        last_levels |= {last_level(tag) for tag, n in left.items() if n > 0}
+        last_levels |= {fold(last_level(tag)) for tag, n in left.items() if n > 0}
     return values
+
+
+def _respell(text: str, field: Field, existing: FieldTags) -> str:
+    """Return the text of a tag as a property spells it now."""
+    tag, tags = field.read(text), existing.get(field, ())
+    same = (other for other in tags if fold(other) == fold(tag))
+    return text if tag in tags else field.spell(next(same, tag))
