@@ -14,6 +14,7 @@ __all__ = [
     "name_first",
     "percent",
     "quote_tags",
+    "shares_of",
     "shares_text",
 ]
 
@@ -93,35 +94,51 @@ def percent(share: float | None, digits: int = 0) -> str:
     return "–" if share is None or math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
-def is_by_name(name_share: float | None, readout_share: float | None) -> bool:
+_INPUTS = {
+    "kin": "by its kin",
+    "readout": "by the photograph itself",
+    "name": "by the meaning of the tag's name",
+    "time": "by photographs taken at about the same time",
+    "place": "by photographs taken at about the same place",
+    "folder": "by photographs in the same folder or near it",
+}
+"""What a suggestion comes from."""
+
+
+def shares_of(suggestion: object) -> dict[str, float]:
+    """Return the shares of all inputs but kin in a suggestion, such as its `name_share`."""
+    shares = {name: getattr(suggestion, f"{name}_share", None) for name in _INPUTS}
+    return {name: float(share) for name, share in shares.items() if share is not None}
+
+
+def is_by_name(shares: Mapping[str, float]) -> bool:
     """Whether the tag's name contributes most to a suggestion; False if that is unknown.
 
-    >>> is_by_name(0.5, 0.2), is_by_name(0.3, 0.5), is_by_name(None, None)
-    (True, False, False)
+    >>> is_by_name({"name": 0.5, "readout": 0.2}), is_by_name({"name": 0.3, "readout": 0.5})
+    (True, False)
+    >>> is_by_name({"name": 0.3, "readout": 0.1, "time": 0.5}), is_by_name({})
+    (False, False)
     """
-    if name_share is None or readout_share is None:
-        return False
-    return name_share >= max(readout_share, 1 - name_share - readout_share)
+    return bool(shares) and shares.get("name", 0.0) == max(_with_kin(shares).values())
 
 
-def shares_text(name_share: float | None, readout_share: float | None) -> str:
-    """Say how much kin, the photograph and the tag's name contribute; empty if unknown.
+def shares_text(shares: Mapping[str, float]) -> str:
+    """Say how much each input contributes to a suggestion; empty if unknown.
 
-    The largest part comes first.
+    The largest part comes first. The kin have the remaining share.
 
-    >>> shares_text(0.0, 0.25)
+    >>> shares_text({"name": 0.0, "readout": 0.25})
     '75 % by its kin, 25 % by the photograph itself'
-    >>> shares_text(1.0, 0.0)
+    >>> shares_text({"name": 1.0, "readout": 0.0})
     "100 % by the meaning of the tag's name"
-    >>> shares_text(0.875, 0.125)
-    "88 % by the meaning of the tag's name, 12 % by the photograph itself"
+    >>> shares_text({"name": 0.125, "readout": 0.0, "time": 0.875})
+    "88 % by photographs taken at about the same time, 12 % by the meaning of the tag's name"
     """
-    if name_share is None or readout_share is None:
+    if not shares:
         return ""
-    parts = [
-        (1 - name_share - readout_share, "by its kin"),
-        (readout_share, "by the photograph itself"),
-        (name_share, "by the meaning of the tag's name"),
-    ]
-    parts.sort(key=lambda part: -part[0])
-    return ", ".join(f"{percent(share)} {source}" for share, source in parts if share >= 0.005)
+    parts = sorted(_with_kin(shares).items(), key=lambda part: -part[1])
+    return ", ".join(f"{percent(share)} {_INPUTS[name]}" for name, share in parts if share >= 0.005)
+
+
+def _with_kin(shares: Mapping[str, float]) -> dict[str, float]:
+    return {"kin": 1 - sum(shares.values()), **shares}

@@ -188,7 +188,7 @@ def test_every_tag_has_someone_who_says_so(decided):
     assert "with model ffffffffffff, 95 % confidence" in sources["Holiday!"][0][1]
     assert sources["Holiday!"][-1][1].startswith("written to a.jpg.xmp by run")
     holiday = next(tag for tag in explanation.tags if tag.tag == "Holiday!")
-    assert (holiday.name_share, holiday.readout_share) == pytest.approx((0.1, 0.3), abs=1e-4)
+    assert holiday.shares == pytest.approx({"name": 0.1, "readout": 0.3}, abs=1e-4)
     assert [(neighbor.path, round(neighbor.share, 2)) for neighbor in holiday.kin] == [
         ("a.jpg", 0.45),  # of the score, of which the kin carry 60 %
         ("b.jpg", 0.15),

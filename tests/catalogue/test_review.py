@@ -35,7 +35,7 @@ def test_by_photograph_with_kin(catalogue, folder, rescan):
         ("a.jpg", 0.45),
         ("b.jpg", 0.15),
     ]
-    assert first[4:] == pytest.approx((0.1, 0.3), abs=1e-4)
+    assert first.shares == pytest.approx({"name": 0.1, "readout": 0.3}, abs=1e-4)
     (folder.root / "a.jpg").unlink()
     rescan()
     assert catalogue.suggestions.for_photograph(content(catalogue, "b.jpg"))[0].kin[0].path is None
@@ -138,23 +138,31 @@ def test_kin_that_add_little_are_no_proof(catalogue):
     assert by_name == {"half": set(), "one of them": {target}, "by name": {target}}
 
 
-@pytest.mark.parametrize("shares", [(), (0.2, 0.7), (1.0, 0.0)])
-@pytest.mark.parametrize("kin", [[], [(1, 0.5), (2**31, 0.25), (7, 0.0)]])
-def test_evidence_is_packed_small(kin, shares):
-    data = pack_evidence(kin, *shares)
-    assert len(data) == 6 * len(kin) + 2 * len(shares)
+@pytest.mark.parametrize(
+    ("shares", "n_bytes"),
+    [
+        ({}, 0),
+        ({"name": 0.2, "readout": 0.7}, 4),
+        ({"name": 1.0}, 4),
+        ({"name": 0.1, "readout": 0.2, "time": 0.4, "place": 0.0, "folder": 0.3}, 11),
+        ({"time": 1.0}, 11),
+    ],
+)
+@pytest.mark.parametrize("kin", [[], [(1, 0.5)], [(1, 0.5), (2**31, 0.25), (7, 0.0)]])
+def test_evidence_is_packed_small(kin, shares, n_bytes):
+    data = pack_evidence(kin, shares)
+    assert len(data) == 6 * len(kin) + n_bytes
     evidence = unpack_evidence(data)
     assert [content for content, _ in evidence.kin] == [content for content, _ in kin]
     near = {"abs": 1 / 65535}
     assert [share for _, share in evidence.kin] == pytest.approx([s for _, s in kin], **near)
-    if shares:
-        assert evidence[1:] == pytest.approx(shares, **near)
-    else:
-        assert evidence[1:] == (None, None)
+    expected = dict.fromkeys(evidence.shares, 0.0) | shares
+    assert evidence.shares == pytest.approx(expected, **near)
+    assert bool(evidence.shares) == bool(shares)
 
 
 def test_no_evidence_is_none():
-    assert unpack_evidence(None) == ([], None, None)
+    assert unpack_evidence(None) == ([], {})
     for length in (1, 2, 3, 5, 7):  # as nobody packs it
         evidence = unpack_evidence(b"\0" * length)
-        assert (len(evidence.kin), evidence.name_share) == (length // 6, None)
+        assert (len(evidence.kin), evidence.shares) == (length // 6, {})

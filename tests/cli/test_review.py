@@ -229,6 +229,6 @@ def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeyp
         )
         assert {tag.name for tag in opened.tags.list_all()} <= set(words)
         length = opened.database.value("SELECT max(length(evidence)) FROM suggestions")
-        assert length == len(pack_evidence((), 1.0, 0.0))  # shares, and no kin yet
+        assert length == len(pack_evidence((), {"name": 1.0}))  # shares, and no kin yet
         assert opened.model.needs().n_new == 0  # the second start does not suggest again
         check_invariants(opened)

@@ -7,7 +7,8 @@ import os
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from tagkin.collection.xmp import MAX_BYTES
@@ -78,10 +79,12 @@ def read_json(text: str | bytes, kind: type[T]) -> T:
 
 # --- evidence ----------------------------------------------------------------------------
 
-# There may be millions. Shares are stored in 1/65535. Each kin takes six bytes. Four optional bytes
-# before the kin hold the shares of the tag's name and of the photograph itself.
+# There may be millions. Shares are stored in 1/65535. Each kin takes six bytes. Before the kin,
+# there may be the shares of the first two inputs, or a byte and the shares of all, as the length
+# tells.
 _KIN = struct.Struct("<IH")
-_SHARES = struct.Struct("<HH")
+_INPUTS = ("name", "readout", "time", "place", "folder")
+_NO_SHARES, _FEW, _ALL = map(struct.Struct, ("<", "<HH", "<xHHHHH"))
 _ONE = 0xFFFF
 
 
@@ -90,35 +93,34 @@ class StoredEvidence(NamedTuple):
 
     kin: Sequence[tuple[int, float]] = ()
     """Contents that support the tag, with their shares of the kin's support, from 0 to 1."""
-    name_share: float | None = None
-    """The share of the tag's name in the evidence; None if it was not stored."""
-    readout_share: float | None = None
-    """The share of the photograph itself. The kin have the remaining share."""
+    shares: Mapping[str, float] = MappingProxyType({})
+    """The shares of the tag's "name", of the "readout" of the photograph itself, and of other
+    photographs by "time", "place" and "folder". The kin have the remaining share. Empty if they
+    were not stored."""
 
 
 def pack_evidence(
-    kin: Iterable[tuple[int, float]] = (),
-    name_share: float | None = None,
-    readout_share: float | None = None,
+    kin: Iterable[tuple[int, float]] = (), shares: Mapping[str, float] = MappingProxyType({})
 ) -> bytes:
-    """Return evidence as bytes; pass both shares or neither."""
+    """Return evidence as bytes; missing shares are 0, unless all are."""
     data = b"".join(_KIN.pack(content, _quantize(share)) for content, share in kin)
-    if name_share is None or readout_share is None:
+    if not shares:
         return data
-    return _SHARES.pack(_quantize(name_share), _quantize(readout_share)) + data
+    numbers = [_quantize(shares.get(name, 0.0)) for name in _INPUTS]
+    return (_ALL.pack(*numbers) if any(numbers[2:]) else _FEW.pack(*numbers[:2])) + data
 
 
 def unpack_evidence(data: bytes | None) -> StoredEvidence:
     """Invert `pack_evidence`; shares are exact to 1/65535."""
     data = data or b""
-    has_shares = len(data) % _KIN.size == _SHARES.size
-    start = _SHARES.size if has_shares else 0
-    end = len(data) - (len(data) - start) % _KIN.size  # ignore an incomplete entry
-    kin = [(content, share / _ONE) for content, share in _KIN.iter_unpack(data[start:end])]
-    if not has_shares:
-        return StoredEvidence(kin)
-    name_share, readout_share = _SHARES.unpack_from(data)
-    return StoredEvidence(kin, name_share / _ONE, readout_share / _ONE)
+    forms = {form.size % _KIN.size: form for form in (_FEW, _ALL)}
+    form = forms.get(len(data) % _KIN.size, _NO_SHARES)
+    if len(data) < form.size:
+        form = _NO_SHARES
+    end = len(data) - (len(data) - form.size) % _KIN.size  # ignore an incomplete entry
+    kin = [(content, share / _ONE) for content, share in _KIN.iter_unpack(data[form.size : end])]
+    numbers = form.unpack_from(data)
+    return StoredEvidence(kin, {n: x / _ONE for n, x in zip(_INPUTS, numbers, strict=False)})
 
 
 def _quantize(share: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,8 +61,7 @@ class TagProvenance:
     said: list[TagSource] = field(default_factory=list)
     kin: Sequence[StoredKin] = ()
     """Kin with at least 2 % of the score, and their shares of it."""
-    name_share: float | None = None
-    readout_share: float | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
     """See `tagkin.catalogue.columns.StoredEvidence`."""
 
 
@@ -113,9 +112,9 @@ def explain_photograph(database: Database, path: str) -> Explained:
     known = [tag for tag in tags.values() if tag.state]
     known.sort(key=lambda tag: (_STATES.index(tag.state), tag.tag))
     evidence = [unpack_evidence(tags.evidence.get(tag.tag)) for tag in known]
-    kin_lists = locate_kin(database, [shares.kin for shares in evidence])
-    for tag, kin, shares in zip(known, kin_lists, evidence, strict=True):
-        tag.kin, tag.name_share, tag.readout_share = select_kin(kin), *shares[1:]
+    kin_lists = locate_kin(database, [stored.kin for stored in evidence])
+    for tag, kin, stored in zip(known, kin_lists, evidence, strict=True):
+        tag.kin, tag.shares = select_kin(kin), stored.shares
     facts, finished = photographs.facts_of(content), _read_finished(database, content)
     return Explained(path, digest.hex(), facts, known, finished)
 

@@ -16,7 +16,7 @@ from tagkin.catalogue.decision_records import IN_BULK
 from tagkin.catalogue.photographs import COUNT_FILES
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.tag_records import tag_number
-from tagkin.wording import is_by_name
+from tagkin.wording import is_by_name, shares_of
 
 if TYPE_CHECKING:
     from tagkin.annotator.suggestions import Kin, TagSuggestion
@@ -72,8 +72,7 @@ class PhotographSuggestion(NamedTuple):
     confidence: float
     run: int
     kin: Sequence[StoredKin]
-    name_share: float | None
-    readout_share: float | None
+    shares: Mapping[str, float]
     """See `tagkin.catalogue.columns.StoredEvidence`."""
 
     def proving_kin(self) -> list[StoredKin]:
@@ -148,7 +147,7 @@ class Suggestions(Part):
                         tag,
                         run,
                         float(s.confidence),
-                        pack_evidence(number_kin(s.kin, contents), s.name_share, s.readout_share),
+                        pack_evidence(number_kin(s.kin, contents), shares_of(s)),
                     )
                     for tag, s in new.items()
                 ]
@@ -241,10 +240,10 @@ class Suggestions(Part):
             (content,),
         )
         evidence = [unpack_evidence(row[3]) for row in rows]
-        kin_lists = locate_kin(self._db, [shares.kin for shares in evidence])
+        kin_lists = locate_kin(self._db, [stored.kin for stored in evidence])
         return [
-            PhotographSuggestion(tag, confidence, run, kin, shares.name_share, shares.readout_share)
-            for (tag, confidence, run, _), kin, shares in zip(
+            PhotographSuggestion(tag, confidence, run, kin, stored.shares)
+            for (tag, confidence, run, _), kin, stored in zip(
                 rows, kin_lists, evidence, strict=True
             )
         ]
@@ -272,7 +271,7 @@ class Suggestions(Part):
             (tag, as_list(contents)),
         )
         evidence = [(content, unpack_evidence(packed)) for content, packed in rows]
-        return {c for c, shares in evidence if is_by_name(*shares[1:])}
+        return {c for c, stored in evidence if is_by_name(stored.shares)}
 
     def expected_of_run(self, run: int) -> float:
         """Return how many open suggestions of a run are likely correct."""

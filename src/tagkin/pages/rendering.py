@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment
 
 from tagkin.templating import shown, template_environment
-from tagkin.wording import percent, shares_text
+from tagkin.wording import percent, shares_of, shares_text
 
 if TYPE_CHECKING:
     from tagkin.annotator.suggestions import TagSuggestion
@@ -67,8 +67,8 @@ def _clip(share: float) -> float:
 
 
 def _shares(suggestion: TagSuggestion) -> str:
-    """Describe the shares of kin, the photograph and the tag's name in a suggestion."""
-    return f"Suggested {shares_text(suggestion.name_share, suggestion.readout_share)}."
+    """Say how much each input contributes to a suggestion."""
+    return f"Suggested {shares_text(shares_of(suggestion))}."
 
 
 def _sortable(share: float) -> str:

@@ -171,8 +171,8 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
             "run": s.run,
             "decisions": _decisions(open_for[s.tag]),
             "kin": cards,
-            "by_name": is_by_name(s.name_share, s.readout_share),
-            "shares": shares_text(s.name_share, s.readout_share),
+            "by_name": is_by_name(s.shares),
+            "shares": shares_text(s.shares),
         }
         for s, cards in zip(suggested, kin, strict=True)
     ]

@@ -72,8 +72,7 @@ def _document(catalogue: Catalogue, explained: Explained) -> dict[str, object]:
                 "confidence": tag.confidence,
                 "said": [_without_none(asdict(s) | {"file": locate(s.file)}) for s in tag.said],
                 "kin": [{"file": locate(k.path), "share": k.share} for k in tag.kin[:_N_KIN]],
-                "name_share": tag.name_share,
-                "readout_share": tag.readout_share,
+                **{f"{name}_share": share for name, share in tag.shares.items()},
             }
         )
         for tag in explained.tags
@@ -112,10 +111,10 @@ def _show(catalogue: Catalogue, explained: Explained) -> None:
     for tag in explained.tags:
         console.print()
         confidence = "" if tag.confidence is None else f", {percent(tag.confidence)} confidence"
-        by_name = is_by_name(tag.name_share, tag.readout_share)
+        by_name = is_by_name(tag.shares)
         by = " by its name" if tag.state == "suggested" and by_name else ""
         console.print(console.text((tag.tag, "cyan"), f"  {_STATES[tag.state]}{by}{confidence}"))
-        if shares := shares_text(tag.name_share, tag.readout_share):
+        if shares := shares_text(tag.shares):
             console.print(f"  suggested {shares}", style="dim")
         for source in tag.said:
             when = f"  {day(source.when)}" if source.when else ""
