@@ -255,6 +255,37 @@ def test_a_removal_inside_the_photograph_waits_with_other_decisions(tmp_path):
         assert "lr:hierarchicalSubject, dc:subject and IPTC:Keywords, inside the phot" in text
 
 
+# --- a tool that overwrites a list ---
+
+
+def overwrite(folder, words):
+    """Replace dc:subject, as `exiv2 -M"set Xmp.dc.subject XmpBag WORD"` does."""
+    path = folder.root / "2024/c.jpg.xmp"
+    head, rest = path.read_text().split("<dc:subject>")
+    items = "".join(f"<rdf:li>{word}</rdf:li>" for word in words)
+    tail = rest.split("</dc:subject>")[1]
+    path.write_text(f"{head}<dc:subject><rdf:Bag>{items}</rdf:Bag></dc:subject>{tail}")
+    folder.age(path)
+
+
+def test_a_list_that_a_tool_overwrote_rejects_nothing_and_is_named_once(listed, folder):
+    overwrite(folder, ["holiday"])
+    assert listed.scan().overwritten == {"dc:subject": ["2024/c.jpg"]}
+    assert tags_of_c(listed) == ["animal|dog", "holiday", "sea"]
+    assert decisions(listed) == {}
+    assert listed.scan().overwritten == {}
+    listed.write(Filters(photographs=["2024/c.jpg"]), align=True)
+    assert tags_of_c(listed) == ["animal|dog", "holiday", "sea"]
+    check_invariants(listed)
+
+
+def test_one_tag_of_two_that_is_replaced_is_removed(listed, folder):
+    overwrite(folder, ["dog", "holiday"])
+    assert listed.scan().overwritten == {}
+    assert tags_of_c(listed) == ["animal|dog", "holiday"]
+    assert source(listed, "sea")[0] == "rejected"
+
+
 # --- case ---
 
 

@@ -63,6 +63,8 @@ class Scan:
     """Photographs that may be others now, so the decisions on them wait."""
     retagged: list[str] = field(default_factory=list)
     """Photographs whose files have other tags than before."""
+    overwritten: dict[str, list[str]] = field(default_factory=dict)
+    """Photographs whose list of this name a program overwrote; other lists keep the tags."""
     gone: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
@@ -326,7 +328,7 @@ class _Scanner:
             lists = lists._replace(named=self.file_tags.places_of(listed.path))
         known = self.known.get(listed.path)
         is_same = photograph not in self._moved or (known is not None and known.id == photograph)
-        is_retagged = store_lists(
+        is_retagged, overwritten = store_lists(
             self.database,
             self.run.id,
             photograph,
@@ -334,6 +336,8 @@ class _Scanner:
             removed_from=removed_from,
             is_same=is_same,
         )
+        for name in overwritten:
+            self.result.overwritten.setdefault(name, []).append(listed.path)
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
 

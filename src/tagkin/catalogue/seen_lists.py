@@ -93,8 +93,11 @@ def store_lists(
     *,
     removed_from: int | None = None,
     is_same: bool = True,
-) -> bool:
-    """Merge the lists of a photograph, and store its tags; return whether they changed.
+) -> tuple[bool, list[str]]:
+    """Merge the lists of a photograph, and store its tags.
+
+    Return whether its tags changed, and the lists that a program overwrote while others keep the
+    tags, which therefore count.
 
     Removals belong to a run, and are about the content `removed_from`, by default that of the
     photograph. `is_same` tells whether its files are surely the same files as before.
@@ -119,7 +122,7 @@ def store_lists(
             store_removal(database, run, pair, _origin(removal))
         for tag in merged.added:
             end_removal(database, run, (content, tag_number(database, tag)))
-    return is_retagged
+    return is_retagged, [name for _, name in merged.overwritten]
 
 
 def _with_unread(read: ListsRead, seen: Seen | None) -> dict[str, dict[str, list[str]]]:

@@ -209,6 +209,12 @@ def note_files(result: Scan) -> None:
     if result.absent:
         are = count(len(result.absent), "photograph that is", "photographs that are")
         note(f"the tag file names {are} not there: {name_first(result.absent)}")
+    for name, paths in result.overwritten.items():
+        of = count(len(paths), "photograph")
+        note(
+            f"another program overwrote {name} of {of} ({name_first(paths)}). Its former tags "
+            "count, because other lists have them. If you removed them, reject them."
+        )
     if result.raw_of:
         lie = count(len(result.raw_of), "RAW file lies", "RAW files lie")
         note(f"{lie} beside a photograph of the same name: each pair counts as one photograph.")

@@ -79,6 +79,8 @@ class MergedTags(NamedTuple):
     removed: list[Removal]
     added: set[str]
     """The tags that a person added in another program."""
+    overwritten: Sequence[tuple[str, str]] = ()
+    """Files, and names of lists that a program overwrote; other lists keep the tags."""
 
 
 def describe_lists(names: Iterable[str]) -> str:
@@ -107,12 +109,13 @@ def merge_lists(
     current = _Resolution(now)
     added: set[str] = set()
     lost: _Evidence = {}
+    overwritten: list[tuple[str, str]] = []
     wanted = set(current.tags)
     if seen is not None:
         former = _Resolution(seen.files)
         stale = set(map(current.respell, seen.stale))
         held = {tag for tag in map(current.respell, former.tags) if tag not in stale}
-        came, gone = _compare_lists(current, former, held, is_ours)
+        came, gone, overwritten = _compare_lists(current, former, held, is_ours)
         added = set(came)
         lost = {tag: gone[tag] for tag in gone if tag in held and tag not in added}
         lost = lost if is_same and not is_ours else {}
@@ -127,7 +130,7 @@ def merge_lists(
     gone_tags = sorted(tag for tag in lost if fold(tag) not in covered)
     removed = [Removal(tag, lost[tag]) for tag in gone_tags]
     stale_now = [tag for tag in current.tags if tag not in tags]
-    return MergedTags(current.places(tags), stale_now, removed, added & set(tags))
+    return MergedTags(current.places(tags), stale_now, removed, added & set(tags), overwritten)
 
 
 def tags_to_drop(files: FileLists, merged: MergedTags) -> dict[str, list[str]]:
@@ -287,14 +290,17 @@ class _Change(NamedTuple):
     after: set[str]
     came: set[str]
     gone: set[str]
+    is_overwritten: bool = False
+    """Whether none of several words is left, and other lists keep their tags."""
 
 
 def _compare_lists(
     current: _Resolution, former: _Resolution, held: Collection[str], is_ours: bool
-) -> tuple[_Evidence, _Evidence]:
-    """Return the tags that lists gained and lost, with these lists."""
+) -> tuple[_Evidence, _Evidence, list[tuple[str, str]]]:
+    """Return the tags that lists gained and lost, with these lists, and overwritten lists."""
     came: _Evidence = {}
     gone: _Evidence = {}
+    overwritten: list[tuple[str, str]] = []
     for file in current.files:
         changes = sorted(_find_changes(current, former, file, is_ours), key=_rank)
         for i, change in enumerate(changes):
@@ -311,7 +317,8 @@ def _compare_lists(
                 came.setdefault(tag, []).append((file, change.name))
             for tag in old:
                 gone.setdefault(tag, []).append((file, change.name))
-    return came, gone
+        overwritten += [(file, change.name) for change in changes if change.is_overwritten]
+    return came, gone, overwritten
 
 
 def _rank(change: _Change) -> int:
@@ -336,12 +343,15 @@ def _find_changes(
             current.respell(tag) for word in set(old) - words for tag in former.meaning(name, word)
         }
         came, gone = came - before, gone - after
-        if new is None and len(gone) > 1 and not is_ours:
-            # a program may drop a list that it does not know
+        is_overwritten = False
+        if len(gone) > 1 and words.isdisjoint(old) and not is_ours:
+            # a program may drop a list that it does not know, or overwrite it
             left = set(map(fold, current.tags))
-            gone = {tag for tag in gone if not {fold(tag), fold(last_level(tag))} & left}
+            kept = {tag for tag in gone if {fold(tag), fold(last_level(tag))} & left}
+            gone -= kept
+            is_overwritten = bool(kept) and new is not None
         if came or gone or words != set(old):  # a new spelling is a sign of a program, too
-            yield _Change(name, before, after, came, gone)
+            yield _Change(name, before, after, came, gone, is_overwritten)
 
 
 def _implied_tags(current: _Resolution, former: _Resolution, file: str, name: str) -> set[str]:

@@ -99,6 +99,7 @@ def _document(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, ob
         "edited": result.edited,
         "to_confirm": result.to_confirm,
         "retagged": result.retagged,
+        "overwritten": result.overwritten,
         "gone": result.gone,
         "absent": result.absent,
     }
