@@ -4,8 +4,9 @@ import hashlib
 import os
 import random
 import sqlite3
+import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -323,6 +324,81 @@ def test_numbers_of_rows_and_steps_and_bytes_are_limited(tmp_path, photos, monke
         read_tags(catalogue)
 
 
+@pytest.fixture
+def largest_temporary() -> Callable[[], int]:
+    """Return how many bytes SQLite had in temporary files at most."""
+    largest = [0]
+
+    def measure() -> None:
+        while not stop.wait(0.01):
+            sizes = 0
+            for link in Path("/proc/self/fd").glob("*"):
+                with suppress(OSError):
+                    if "etilqs_" in os.readlink(link):  # SQLite's name for them
+                        sizes += link.stat().st_size
+            largest[0] = max(largest[0], sizes)
+
+    stop = threading.Event()
+    thread = threading.Thread(target=measure)
+    thread.start()
+
+    def end() -> int:
+        stop.set()
+        thread.join()
+        return largest[0]
+
+    return end
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc")
+@pytest.mark.parametrize("length", [1_000_000, 60_000, 4_000])
+def test_nine_terabytes_of_rows_do_not_fill_the_disk(
+    tmp_path, photos, monkeypatch, length, largest_temporary
+):
+    """A megabyte of catalogue whose tables, joined, have 9,000,000 rows of a megabyte."""
+    monkeypatch.setattr(program_databases, "MAX_STEPS", 30)
+    catalogue = digikam(tmp_path, photos)
+    change(
+        catalogue,
+        f"""
+        DROP TABLE Images; CREATE TABLE Images (id, album, name, status, category);
+        DROP TABLE ImageTags; CREATE TABLE ImageTags (imageid, tagid);
+        DROP TABLE Albums; CREATE TABLE Albums (id, albumRoot, relativePath);
+        INSERT INTO Albums VALUES (1, 1, '/');
+        WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+            INSERT INTO ImageTags SELECT 1, 9 FROM n;
+        INSERT INTO Images VALUES (1, 1, printf('%.{length}c', 'a'), 1, 1);
+        WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 2999)
+            INSERT INTO Images SELECT 1, 1, 'a.jpg', 1, 1 FROM n;
+        """,
+    )
+    assert catalogue.stat().st_size < 1_300_000
+    with suppress(InvalidInput):
+        read_tags(catalogue)
+    assert largest_temporary() < 1_000_000
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices")
+@pytest.mark.parametrize("name", ["digikam4.db", "c.lrcat", "Photos.sqlite", "tags.csv", "a.jsonl"])
+def test_only_regular_files_are_read(tmp_path, name):
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(InvalidInput, match="is not a file"):
+        read_tags(tmp_path / name)
+
+
+def test_a_log_that_is_a_device_is_not_copied(tmp_path, photos):
+    catalogue = digikam(tmp_path, photos)
+    Path(f"{catalogue}-wal").symlink_to("/dev/zero")
+    assert tags_in(photos, catalogue) == FOUND
+
+
+def test_a_file_that_grows_is_copied_up_to_the_size_it_had(tmp_path):
+    source = tmp_path / "source"
+    source.write_bytes(b"x" * 3_000_000)
+    program_databases.copy_file(str(source), tmp_path / "target", 2_500_000)
+    assert (tmp_path / "target").stat().st_size == 2_500_000
+
+
 @both
 def test_damaged_bytes_end_in_an_error_or_in_tags(tmp_path, photos, make: Make):
     """Nothing else: no hang, no crash, no error of SQLite."""
@@ -362,14 +438,14 @@ def test_a_planted_journal_deletes_nothing(tmp_path, photos, make: Make, mode, b
 def test_a_planted_journal_is_not_copied_when_it_appears_later(tmp_path, photos, monkeypatch):
     """At whatever step it appears."""
     catalogue = digikam(tmp_path, photos)
-    copyfile = program_databases.shutil.copyfile
+    copy_file = program_databases.copy_file
     victims = []
 
-    def copy_and_plant(source: str, target: Path) -> None:
-        copyfile(source, target)
+    def copy_and_plant(source: str, target: Path, n_bytes: int) -> None:
+        copy_file(source, target, n_bytes)
         victims.append(plant_journal(catalogue, tmp_path))
 
-    monkeypatch.setattr(program_databases.shutil, "copyfile", copy_and_plant)
+    monkeypatch.setattr(program_databases, "copy_file", copy_and_plant)
     with pytest.raises(StorageError, match="-journal names another file"):
         read_tags(catalogue)
     assert [victim.read_text() for victim in victims] == ["precious"]
@@ -396,13 +472,13 @@ def test_the_copy_is_private_and_removed(tmp_path, photos, monkeypatch):
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     modes = []
-    copyfile = program_databases.shutil.copyfile
+    copy_file = program_databases.copy_file
 
-    def watch(source: str, target: Path) -> None:
+    def watch(source: str, target: Path, n_bytes: int) -> None:
         modes.append(target.parent.stat().st_mode & 0o777)
-        copyfile(source, target)
+        copy_file(source, target, n_bytes)
 
-    monkeypatch.setattr(program_databases.shutil, "copyfile", watch)
+    monkeypatch.setattr(program_databases, "copy_file", watch)
     catalogue = digikam(tmp_path, photos)
     read_tags(catalogue)
     change(catalogue, "DROP TABLE Tags")
@@ -414,12 +490,12 @@ def test_the_copy_is_private_and_removed(tmp_path, photos, monkeypatch):
 
 def test_a_file_that_changes_all_the_time_is_not_read(tmp_path, photos, monkeypatch):
     catalogue = digikam(tmp_path, photos)
-    copyfile = program_databases.shutil.copyfile
+    copy_file = program_databases.copy_file
 
-    def copy_while_it_is_written(source: str, target: Path) -> None:
-        copyfile(source, target)
+    def copy_while_it_is_written(source: str, target: Path, n_bytes: int) -> None:
+        copy_file(source, target, n_bytes)
         change(catalogue, "INSERT INTO Tags (pid, name) VALUES (0, hex(randomblob(400)))")
 
-    monkeypatch.setattr(program_databases.shutil, "copyfile", copy_while_it_is_written)
+    monkeypatch.setattr(program_databases, "copy_file", copy_while_it_is_written)
     with pytest.raises(StorageError, match="Close digiKam and try again"):
         read_tags(catalogue)

@@ -69,10 +69,11 @@ def read_digikam(path: Path) -> TagTable:
         }
         return database.tag_table(
             roots,
-            "SELECT a.albumRoot, a.relativePath, i.name, t.tagid FROM ImageTags t "
-            "JOIN Images i ON i.id = t.imageid JOIN Albums a ON a.id = i.album "
+            # cut where they are longer than a path can be
+            "SELECT a.albumRoot, substr(a.relativePath, 1, 4097), substr(i.name, 1, 4097), t.tagid "
+            "FROM ImageTags t JOIN Images i ON i.id = t.imageid JOIN Albums a ON a.id = i.album "
             # shown, not in the trash; and a picture, not a film
-            "WHERE i.status = 1 AND i.category = 1 ORDER BY i.id, t.tagid",
+            "WHERE i.status = 1 AND i.category = 1",
             {tag: name for tag, name in names.items() if tag not in internal},
         )
 
@@ -110,12 +111,13 @@ def read_lightroom(path: Path) -> TagTable:
         names = database.tag_names("SELECT id_local, parent, name FROM AgLibraryKeyword")
         return database.tag_table(
             roots,
-            "SELECT d.rootFolder, d.pathFromRoot, f.baseName || CASE WHEN f.extension <> '' "
-            "THEN '.' || f.extension ELSE '' END, k.tag FROM AgLibraryKeywordImage k "
+            "SELECT d.rootFolder, substr(d.pathFromRoot, 1, 4097), substr(f.baseName, 1, 4097) || "
+            "CASE WHEN f.extension <> '' THEN '.' || substr(f.extension, 1, 4097) ELSE '' END, "
+            "k.tag FROM AgLibraryKeywordImage k "
             "JOIN Adobe_images i ON i.id_local = k.image "
             "JOIN AgLibraryFile f ON f.id_local = i.rootFile "
             "JOIN AgLibraryFolder d ON d.id_local = f.folder "
-            "WHERE i.fileFormat IS NOT 'VIDEO' ORDER BY f.id_local, k.tag",
+            "WHERE i.fileFormat IS NOT 'VIDEO'",
             names,
         )
 
@@ -129,7 +131,7 @@ _APPLE_VERSIONS = (range(13_000, 19_000), range(19_063, 20_000), range(270_000_0
 def read_apple_photos(path: Path) -> TagTable:
     """Read the keywords of all photographs on this disk, by the library's ``Photos.sqlite``."""
     library = Path(os.path.abspath(path)).parent.parent
-    with open_database(path, "Apple Photos") as database:
+    with open_database(path, "Apple Photos", max_value=16 << 20) as database:
         _check_apple_version(database)
         tags = _read_with_osxphotos(database, library)
         for file, names in tags.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -32,6 +33,7 @@ __all__ = [
     "MAX_STEPS",
     "MAX_TAGS",
     "ProgramDatabase",
+    "copy_file",
     "open_database",
 ]
 
@@ -42,7 +44,8 @@ MAX_CHARACTERS = 1 << 29  # of all paths
 _MAX_PATH = 4096  # characters
 MAX_STEPS = 5_000  # million instructions of SQLite; 100,000 photographs take less than 1 % of it
 _STEP = 1_000_000
-_MAX_VALUE = 16 << 20  # bytes
+_MAX_VALUE = 1 << 16  # bytes of a value, except in a catalogue whose reader needs larger ones
+_BLOCK = 1 << 20  # bytes
 _LOG = "-wal"  # the file beside a database that is copied with it
 _ATTEMPTS = 3  # to copy a file that changes meanwhile
 _NAMES = {int: "a number", str: "a text", float: "a fraction", bytes: "bytes", type(None): "empty"}
@@ -118,6 +121,7 @@ class ProgramDatabase:
         folders = {root: _join(path.replace("\\", "/").split("/")) for root, path in roots.items()}
         tags: dict[str, list[str]] = {}
         n_characters = 0
+        # photographs need not be in order
         for photograph, rows in groupby(self.rows(query, int, str, str, int), itemgetter(0, 1, 2)):
             row_tags = [names[tag] for *_, tag in rows if names.get(tag)]
             root, album, file = photograph
@@ -144,16 +148,22 @@ def _join(parts: Sequence[str]) -> str:
 
 
 @contextmanager
-def open_database(path: Path, program: str) -> Iterator[ProgramDatabase]:
-    """Open a private copy of a program's catalogue, for reading."""
+def open_database(
+    path: Path, program: str, max_value: int = _MAX_VALUE
+) -> Iterator[ProgramDatabase]:
+    """Open a private copy of a program's catalogue, for reading.
+
+    Queries must not sort, because rows that are sorted can fill the disk.
+    """
     try:
         with tempfile.TemporaryDirectory(prefix="tagkin-") as folder:
             copy = _copy(path, Path(folder), program)
             with closing(connect(copy, "ro")) as connection:
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_value)
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
                 for pragma in ("query_only = 1", "trusted_schema = 0", "cell_size_check = 1"):
                     connection.execute(f"PRAGMA {pragma}")
+                connection.execute("PRAGMA automatic_index = 0")  # it would be on the disk
                 connection.set_authorizer(_deny_views)
                 steps = count()
                 connection.set_progress_handler(lambda: next(steps) >= MAX_STEPS, _STEP)
@@ -195,12 +205,20 @@ def _copy(path: Path, folder: Path, program: str) -> Path:
         for suffix in ("", _LOG):
             target = Path(f"{copy}{suffix}")
             if suffix in before:
-                shutil.copyfile(f"{path}{suffix}", target)
+                copy_file(f"{path}{suffix}", target, before[suffix][0])
             else:
                 target.unlink(missing_ok=True)
         if _states(path) == before:
             return copy
     raise StorageError(f"{path} changes while tagkin copies it. Close {program} and try again.")
+
+
+def copy_file(source: str, target: Path, n_bytes: int) -> None:
+    """Copy the first bytes of a file; a file that grows has no end."""
+    with open(source, "rb") as reader, target.open("wb") as writer:
+        while n_bytes > 0 and (block := reader.read(min(n_bytes, _BLOCK))):
+            writer.write(block)
+            n_bytes -= len(block)
 
 
 def _states(path: Path) -> dict[str, tuple[int, int, int]]:
@@ -209,5 +227,7 @@ def _states(path: Path) -> dict[str, tuple[int, int, int]]:
     for suffix in ("", _LOG, "-journal"):
         if not suffix or os.path.isfile(f"{path}{suffix}"):
             status = os.stat(f"{path}{suffix}")
+            if not stat.S_ISREG(status.st_mode):
+                raise StorageError(f"{path} is not a file.")
             states[suffix] = (status.st_size, status.st_mtime_ns, status.st_ino)
     return states

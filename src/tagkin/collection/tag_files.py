@@ -86,6 +86,8 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
         tag and label.
     """
     path = locate_tag_file(Path(path))
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a device may have no end
+        raise InvalidInput(f"{path} is not a file.")
     if path.suffix.lower() in _CATALOGUES:
         return _read_catalogue(path, column)
     parse = _choose_parser(path)
