@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -109,8 +110,9 @@ def _choose_folder() -> Path | None:
     root = find_root(here, known)
     if root is not None:
         return root
+    home = Path(os.path.expanduser("~"))  # a container may run as anybody
     # a person's whole home is not meant by being there
-    if here not in (Path.home(), *Path.home().parents) and has_photograph(here):
+    if here not in (home, *home.parents) and has_photograph(here):
         return here
     return next(iter(known)) if len(known) == 1 else None
 
