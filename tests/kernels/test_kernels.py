@@ -150,3 +150,11 @@ def test_products_of_rows_with_themselves_are_symmetric(as_array):
         products = np.asarray(Linear()(rows))
         np.testing.assert_allclose(products, np.asarray(rows @ rows.T), atol=1e-12)
         assert (products == products.T).all()  # one triangle is a copy of the other
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, True, "wide"])
+def test_a_width_is_a_positive_number(value):
+    with pytest.raises(InvalidInput, match="gamma of the RBF kernel must be a number above 0"):
+        RBF(value)
+    with pytest.raises(InvalidInput, match="scale of the exp-χ² kernel must be a number above 0"):
+        ExpChi2(scale=value)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
@@ -34,6 +35,7 @@ __all__ = [
     "check_groups",
     "check_integer",
     "check_label_matrix",
+    "check_positive",
     "check_same_features",
     "check_weights",
     "not_fitted",
@@ -298,6 +300,13 @@ def check_integer(name: str, value: object, minimum: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InvalidInput(f"{name} must be a whole number from {minimum}; found {value!r}.")
     return int(value)
+
+
+def check_positive(name: str, value: object) -> None:
+    """Reject a value that is not a finite number above 0."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
+        raise InvalidInput(f"{name} must be a number above 0; found {value!r}.")
 
 
 def check_groups(groups: ArrayLike | Array, n_rows: int) -> np.ndarray:

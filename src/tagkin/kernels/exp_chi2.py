@@ -9,10 +9,18 @@ from typing import Annotated, ClassVar
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, block_rows, namespace, row_blocks, to_numpy
+from tagkin.arrays import (
+    Array,
+    as_block,
+    block_rows,
+    namespace,
+    row_blocks,
+    to_numpy,
+)
+from tagkin.arrays.checks import check_positive
 from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
 from tagkin.errors import InvalidInput
-from tagkin.kernels.kernel import Kernel, apply_in_pieces, as_pair, check_positive, sample_pairs
+from tagkin.kernels.kernel import Kernel, apply_in_pieces, as_pair, sample_pairs
 from tagkin.records.forms import storable
 from tagkin.records.rules import Number
 
@@ -33,7 +41,8 @@ class ExpChi2(Kernel):
     scale: Annotated[float | None, Number(above=0)] = None
 
     def __post_init__(self) -> None:
-        check_positive("scale of the exp-χ² kernel", self.scale)
+        if self.scale is not None:
+            check_positive("scale of the exp-χ² kernel", self.scale)
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         X, Y = as_pair(X, Y)

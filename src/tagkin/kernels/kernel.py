@@ -29,7 +29,6 @@ __all__ = [
     "apply_in_pieces",
     "as_kernel",
     "as_pair",
-    "check_positive",
     "mean_distance",
     "mean_pair_distance",
     "mean_squared_distance",
@@ -152,12 +151,6 @@ def self_products(A: Array) -> Array:
         return matmul(A, A.T)
     products, xp = matmul(A, A.T), namespace(A)
     return xp.tril(products) + xp.tril(products, k=-1).T
-
-
-def check_positive(name: str, value: float | None) -> None:
-    """Reject a value that is neither None nor a positive number."""
-    if value is not None and not 0 < value < math.inf:
-        raise InvalidInput(f"The {name} must be a positive number or None; found {value!r}.")
 
 
 def mean_squared_distance(X: Array) -> float:

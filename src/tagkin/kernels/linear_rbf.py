@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from tagkin.arrays import Array, as_block, namespace
+from tagkin.arrays.checks import check_positive
 from tagkin.arrays.linalg import matmul
 from tagkin.kernels.kernel import (
     Kernel,
     apply_in_pieces,
     as_pair,
-    check_positive,
     mean_squared_distance,
     self_products,
     set_diagonal,
@@ -54,7 +54,8 @@ class RBF(Kernel):
     gamma: Annotated[float | None, Number(above=0)] = None
 
     def __post_init__(self) -> None:
-        check_positive("gamma of the RBF kernel", self.gamma)
+        if self.gamma is not None:
+            check_positive("gamma of the RBF kernel", self.gamma)
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         X, Y = as_pair(X, Y)

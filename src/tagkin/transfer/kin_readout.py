@@ -9,12 +9,13 @@ from typing import Self
 import scipy.sparse
 
 from tagkin.arrays import Array
+from tagkin.arrays.checks import check_positive
 from tagkin.arrays.labels import check_complete, check_rejections, label_names
 from tagkin.arrays.namespaces import Seed
 from tagkin.neighbors import Neighbors
 from tagkin.records.forms import storable
 from tagkin.transfer.kin_votes import Components, KinVotes
-from tagkin.transfer.label_transfer import check_positive, check_share
+from tagkin.transfer.label_transfer import check_share
 from tagkin.transfer.logistic_readout import LogisticReadout
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 

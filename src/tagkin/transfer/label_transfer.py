@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Annotated, ClassVar, Self, TypeGuard
@@ -229,12 +228,6 @@ def count_rows(X: ArrayLike | Array) -> int:
 
 def _is_number(value: object) -> TypeGuard[Real]:
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def check_positive(name: str, value: object) -> None:
-    """Reject a parameter that is not a finite number above 0."""
-    if not (_is_number(value) and 0 < float(value) < math.inf):
-        raise InvalidInput(f"{name} must be a number above 0; found {value!r}.")
 
 
 def check_share(name: str, value: object) -> None:

@@ -9,12 +9,21 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, as_block, like, namespace, on_accelerator, row_blocks, to_numpy
+from tagkin.arrays import (
+    Array,
+    as_block,
+    like,
+    namespace,
+    on_accelerator,
+    row_blocks,
+    to_numpy,
+)
+from tagkin.arrays.checks import check_positive
 from tagkin.arrays.labels import label_names
 from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
-from tagkin.transfer.label_transfer import LabelTransfer, check_positive
+from tagkin.transfer.label_transfer import LabelTransfer
 from tagkin.wording import count
 
 __all__ = ["LinearSVM", "RidgeTransfer"]

@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, as_block, check_integer, expit, namespace
+from tagkin.arrays.checks import check_positive
 from tagkin.arrays.labels import check_complete, check_rejections, count_known, label_names
 from tagkin.arrays.linalg import cholesky
 from tagkin.arrays.namespaces import LabelMatrix, Seed
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import storable
 from tagkin.records.rules import Whole
-from tagkin.transfer.label_transfer import LabelTransfer, check_positive, check_share
+from tagkin.transfer.label_transfer import LabelTransfer, check_share
 from tagkin.transfer.logistic import Targets, Unknown, fit_logistic
 from tagkin.transfer.logistic_features import Basis, orthogonal_basis
 from tagkin.transfer.readout import MOST_LABELS, KernelColumns, Readout

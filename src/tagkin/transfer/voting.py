@@ -7,12 +7,12 @@ import math
 import scipy.sparse
 
 from tagkin.arrays import Array
+from tagkin.arrays.checks import check_positive
 from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.neighbors.lists import check_n_neighbors
 from tagkin.records.forms import storable
-from tagkin.transfer.label_transfer import check_positive
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.voting_records import CountVotes, RelevanceVotes, TwoPassVotes
 
