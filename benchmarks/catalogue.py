@@ -117,7 +117,6 @@ def queries(catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
         "by photograph, with kin": lambda: catalogue.suggestions.for_photograph(
             rng.choice(contents)
         ),
-        "next to review": lambda: catalogue.photographs.next_to_review(rng.choice(contents)),
         "doubtful, 60": lambda: catalogue.doubts.list_open(
             rng.choice([None, "wrong", "missing"]), 60
         ),

@@ -62,6 +62,8 @@ class Person:
         self.connection.request(method, self.folder + path, data, headers)
         answer = self.connection.getresponse()
         found = answer.read()
+        if answer.status == 303:
+            return self.ask(f"/{answer.getheader('location')}")
         if answer.status != 200:
             raise RuntimeError(f"{path}: {answer.status} {found[:200]!r}")
         return found
@@ -145,6 +147,8 @@ def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
         "page: by tag": lambda: person.ask("/tags"),
         "page: one tag, 60 photographs": lambda: person.ask(f"/tags/{rng.choice(often)}"),
         "page: one photograph": lambda: person.ask(f"/photographs/{rng.choice(contents)}"),
+        "page: the best event": lambda: person.ask("/events"),
+        "page: one event": lambda: person.ask(f"/events/{rng.choice(contents)}"),
         "page: doubtful": lambda: person.ask("/doubtful"),
         "page: search, a tag": lambda: person.ask(f"/search?tag={rng.choice(tags)}"),
         "page: by tag, one folder": lambda: person.ask(f"/tags?folder={rng.randint(2000, 2001)}"),

@@ -138,10 +138,12 @@ class Browser:
         """A photograph by its path."""
         return self.get(f"/api/v1/photographs/at?path={path}").json
 
-    def next_photograph(self, query: str = "") -> tuple[str, int] | None:
-        """Name and number of the photograph that By photograph shows."""
-        rows = self.get(f"/photographs?{query}").elements("//article[@id='photograph']")
-        return (rows[0].xpath("string(.//h1)"), int(rows[0].get("data-content"))) if rows else None
+    def next_event(self, query: str = "") -> int | None:
+        """The first photograph of the event that By event shows."""
+        answer = self.get(f"/events?{query}")
+        if answer.status == 200:
+            return None
+        return int(answer.headers["location"].partition("?")[0].removeprefix("events/"))
 
     def doubts(self, query: str = "") -> list[dict[str, str]]:
         """The doubts on their page, as its script reads them."""

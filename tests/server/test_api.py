@@ -76,18 +76,6 @@ def test_a_photograph(browser: Browser) -> None:
     assert beach["said"][0]["text"] == "is in b.jpg.xmp"
 
 
-def test_next_photographs_go_round(browser: Browser, catalogue: Catalogue) -> None:
-    seen, after = [], 0
-    for _ in range(5):
-        name, after = browser.next_photograph(f"after={after}") or ("", 0)
-        seen.append(name)
-    assert sorted(seen[:4]) == ["a.jpg", "b.jpg", "c.jpg", "d.jpg"]
-    assert seen[4] == seen[0]
-    every = [[content(catalogue, p), t] for p, row in OFFERED.items() for t in row]
-    browser.post("/api/v1/decisions", {"accept": every})
-    assert browser.next_photograph() is None
-
-
 # --- deciding --------------------------------------------------------------------------------
 
 

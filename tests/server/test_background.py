@@ -43,7 +43,7 @@ def test_a_page_without_suggestions_says_that_they_come(
     catalogue: Catalogue, review: Review, browser: Browser
 ) -> None:
     catalogue.database.execute("DELETE FROM suggestions")
-    modes = ("/tags", "/photographs")
+    modes = ("/tags", "/events")
     for page in (browser.get(mode).text for mode in modes):
         assert "No suggestions yet. tagkin learns from photographs with tags" in page
         assert "Nothing left to review" not in page
@@ -57,7 +57,7 @@ def test_a_page_without_suggestions_says_that_they_come(
             assert "5 photographs found so far. Suggestions will appear here." in page
             assert "No suggestions yet" not in page
             assert "Nothing left to review" not in page
-            page = browser.get("/photographs?folder=2024").text
+            page = browser.get("/events?folder=2024").text
             assert "Nothing to review with these filters so far." in page
         page = browser.get("/doubtful").text
         assert "photographs found so far. Doubtful tags will appear here after training." in page

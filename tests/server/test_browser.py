@@ -17,7 +17,7 @@ from .window import NARROW, Window
 MODES = [
     "/tags",
     "/tags/{tag}?n=10",
-    "/photographs",
+    "/events",
     "/doubtful?kind=missing&start=25",
     "/search?name=IMG_000",
     "/write",
@@ -181,7 +181,7 @@ def test_a_suggestion_by_name_looks_different(window: Window, served: Served) ->
     window.press("k")
     text = page.locator("#closer-name", has_text="kin for city, 1 of 2").inner_text()
     assert "6 % · Suggested 80 % by the meaning of the tag's name" in text  # of the score
-    page = window.open("/photographs")
+    page = window.open(f"/photographs/{served.contents[0]}")
     named = page.locator("#suggestions .row.named")
     assert named.locator(".name").all_inner_texts() == ["city"]
     assert "by name" in named.inner_text()
@@ -300,7 +300,7 @@ def test_the_next_photograph_is_in_reach(
 
 
 def test_by_photograph(window: Window, served: Served) -> None:
-    page = window.open("/photographs")
+    page = window.open(f"/photographs/{served.contents[0]}")
     first = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
     window.press("2")
@@ -333,6 +333,38 @@ def test_by_photograph(window: Window, served: Served) -> None:
     page.wait_for_function(
         "n => +document.querySelector('#photograph').dataset.content === n", arg=first
     )
+
+
+def test_by_event(window: Window, served: Served) -> None:
+    page = window.open("/events")
+    page.locator("#event").wait_for()
+    shown = contents(page)
+    names = page.locator("#offers .name").all_inner_texts()
+    assert page.locator("#offers .quiet").first.inner_text() == f"all {len(shown)}"
+    page.locator("#offers .give").nth(1).hover()
+    assert page.locator("#grid .tile.meant").count() == len(shown)
+    page.locator("#grid .tile").nth(2).click()
+    window.press("2")
+    window.shows(
+        f"{names[1]} accepted for {len(shown) - 1} photographs, rejected for 1 photograph."
+    )
+    assert served.decided(-1) == {(shown[2], names[1])}
+    assert served.decided(1) == {(c, names[1]) for c in shown if c != shown[2]}
+    page.wait_for_function("() => document.querySelectorAll('#offers > li').length === 3")
+    assert pressed(page) == []
+    address = page.url
+    page.locator("#offers [data-verdict=reject]").first.click()
+    window.shows(f"rejected for {len(shown)} photographs")
+    page.locator("#grid .tile").first.click()
+    window.press("t")
+    page.keyboard.type("holiday")
+    window.press("Enter")
+    window.shows(f"holiday accepted for {len(shown) - 1} photographs.")
+    assert (shown[0], "holiday") not in served.decided(1)
+    assert page.url == address
+    page.locator("#next").click()
+    page.wait_for_function("was => location.href !== was", arg=address)
+    assert not set(contents(page)) & set(shown)
 
 
 def test_doubtful(window: Window, served: Served) -> None:
@@ -428,7 +460,7 @@ def test_all_that_are_left_of_a_photograph_are_accepted(window: Window, served: 
     """What another window has rejected meanwhile stays so."""
     page = window.page
     page.route("**/api/v1/state", lambda route: route.fulfill(status=204))  # it does not hear of it
-    page.goto(f"{window.base}/photographs")
+    page.goto(f"{window.base}/photographs/{served.contents[0]}")
     content = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
     served.review.decide([], [(content, names[0])], only_open=False)
@@ -455,9 +487,9 @@ def test_decisions_of_another_window_leave_a_typed_tag(window: Window, served: S
     page.unroute(f"**/photographs/{first}")
 
 
-def test_two_steps_back_end_where_the_address_says(window: Window) -> None:
+def test_two_steps_back_end_where_the_address_says(window: Window, served: Served) -> None:
     """Also where the page between is slow to come."""
-    page = window.open("/photographs")
+    page = window.open(f"/photographs/{served.contents[0]}")
     seen: list[str] = []
     for _ in range(3):
         if seen:
@@ -547,7 +579,7 @@ def other_port() -> Iterator[tuple[str, list[tuple[str, str]]]]:
 def test_another_port_of_this_machine_gets_no_secret(window: Window, served: Served) -> None:
     page = window.open("/tags")
     (cookie,) = (entry["value"] for entry in page.context.cookies(page.url))
-    folder = window.base.rpartition("/")[2]
+    folder = window.base.split("/")[3]
     with other_port() as (address, received):
         page.evaluate("address => { location.href = address; }", address)
         page.wait_for_url(address)

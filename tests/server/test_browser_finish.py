@@ -42,7 +42,7 @@ def has_rows(page: Any, n: int) -> None:
 
 
 def test_a_photograph_by_key_and_button(window: Window, served: Served) -> None:
-    page = window.open("/photographs")
+    page = window.open(f"/photographs/{served.contents[0]}")
     has_rows(page, 4)
     assert page.locator("#offer").count() == 0
     window.press("1")
@@ -115,7 +115,7 @@ def test_it_is_accessible_and_fits(window: Window, served: Served) -> None:
         window.is_accessible()
         window.resize(WIDE)
 
-    page = window.open("/photographs")
+    page = window.open(f"/photographs/{served.contents[0]}")
     for n in (3, 2):
         window.press("1")
         has_rows(page, n)

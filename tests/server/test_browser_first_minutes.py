@@ -36,7 +36,7 @@ def test_words_of_others_come_only_when_asked_for(chrome: Any, tmp_path: Path) -
     running = Running(review)
     window = Window(chrome, running.access.address(running.port))
     try:
-        for mode in ("/photographs", "/tags"):
+        for mode in ("/events", "/tags"):
             page = window.open(mode)
             page.get_by_text("No suggestions yet.").wait_for()
         page.get_by_role("button", name="Suggest common tags").click()
@@ -49,7 +49,7 @@ def test_words_of_others_come_only_when_asked_for(chrome: Any, tmp_path: Path) -
         review.close()
 
 
-@pytest.mark.parametrize("mode", ["/tags", "/tags/{tag}", "/photographs", "/search"])
+@pytest.mark.parametrize("mode", ["/tags", "/tags/{tag}", "/events", "/search"])
 def test_escape_closes_the_filters_and_stays(window: Window, served: Served, mode: str) -> None:
     page = window.open(mode.format(tag=served.tags["beach"]))
     address = page.url
@@ -99,7 +99,7 @@ def test_all_accepted_the_parent_follows_its_child(chrome: Any, tmp_path: Path) 
 
     with serve(tmp_path, 3, offer_levels) as served:
         window = Window(chrome, served.address)
-        page = window.open("/photographs")
+        page = window.open(f"/photographs/{served.contents[0]}")
         page.locator("#suggestions li", has_text="Verkehr|Auto").get_by_title("Accept").click()
         window.shows("Verkehr|Auto accepted.")
         page.get_by_text("No suggestions.").wait_for()

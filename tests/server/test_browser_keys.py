@@ -37,6 +37,7 @@ MODE = "document.body?.dataset.mode"  # a page that has just begun to load has n
 READY = f"[{MODE}, document.readyState]"  # keys are heard when everything is there
 AT = "document.querySelector('#photograph').dataset.content"
 ROW = "[...document.querySelectorAll('#suggestions .row')].indexOf(document.activeElement)"
+OFFERS = "document.querySelectorAll('#offers > li').length"
 ROWS = "document.querySelectorAll('#suggestions .row').length"
 DOUBT = "[...document.querySelectorAll('#doubts > li')].indexOf(document.activeElement)"
 DOUBTS = "document.querySelectorAll('#doubts > li').length"
@@ -197,6 +198,13 @@ def accept_page(window: Window, page: Any, served: Served) -> None:
         window.shows(f"beach: {n_accepted} accepted, 1 rejected.")
 
 
+def next_event(window: Window, page: Any, served: Served) -> None:
+    for key in ("Enter", "n"):
+        was = page.locator("h1").inner_text()
+        window.press(key)
+        page.wait_for_function("was => document.querySelector('h1').textContent !== was", arg=was)
+
+
 def accept_and_reject(window: Window, page: Any, served: Served) -> None:
     becomes(page, FOCUSED, 0)
     window.press(" ", "Shift+Enter")
@@ -313,7 +321,7 @@ RANGE = ("ArrowRight  Shift+ArrowRight  Shift+ArrowRight  Shift+ArrowLeft", PRES
 # other on one page, and each finds what those before it have left.
 CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
     "Everywhere": (
-        "/photographs",
+        "/photographs/1",
         [
             {
                 "Show these shortcuts": all_keys,
@@ -321,7 +329,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Redo": redone,
                 "Filter the photographs": filtered,
                 "By tag": goes("t", "tags"),
-                "By photograph": goes("p", "photograph"),
+                "By event": goes("e", "event"),
                 "Doubtful": goes("d", "doubtful"),
                 "Search": goes("s", "search"),
                 "Write": goes("w", "write"),
@@ -368,8 +376,30 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
             {"I have seen everything for this tag": finish_tag},
         ],
     ),
-    "By photograph": (
-        "/photographs",
+    "By event": (
+        "/events/1",
+        [
+            {
+                "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 6)),
+                "First, last photograph": with_keys(("End", FOCUSED, 7), ("Home", FOCUSED, 0)),
+                "Mark or unmark": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
+                "Mark a range; with the mouse: drag, or Shift and click": with_keys(RANGE),
+                "Look closer": closer,
+                "Type a tag for all": focus_in("#tag", "t", "/"),
+                "Open the photograph; of a burst, show each": opened("o"),
+            },
+            {"The next event": next_event, "Back": with_keys(("b", MODE, "event"))},
+            {
+                "Give this tag to its photographs, except those taken out": with_keys(
+                    ("1", OFFERS, 3)
+                ),
+                "Reject it for all of them": with_keys(("Shift+Digit2", OFFERS, 2)),
+                "Finished: they have all their tags": with_keys(("f", OFFERS, 0)),
+            },
+        ],
+    ),
+    "A photograph": (
+        "/photographs/1",
         [
             {
                 "Look closer": closer,
@@ -379,7 +409,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                     ("k", "document.querySelectorAll('.evidence:not([hidden]) .kin').length", 1)
                 ),
                 "Type a tag": focus_in("#tag", "t", "/"),
-                "The next photograph": to_another("ArrowRight", "Enter", "n"),
+                "The next photograph, or event": to_another("ArrowRight", "Enter", "n"),
                 "Back": back,
                 "Similar photographs": similar,
             },

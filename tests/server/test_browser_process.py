@@ -95,7 +95,7 @@ def test_many_photographs(chrome: Any, forked: Start, tmp_path: Path) -> None:
         window.press("Enter")
         window.shows("accepted")
         for mode, there in {
-            "/photographs": "#photograph",
+            "/events": "#grid .tile, #photograph",
             "/doubtful": "#doubts > li",
             "/overview": "#quality",
             "/search?untagged=true": "#grid .tile",

@@ -73,7 +73,7 @@ def test_all_of_a_photograph_are_stored_after_a_refit(window: Window, served: Se
     page.route(
         "**/api/v1/state", lambda route: route.fulfill(status=204)
     )  # it does not hear of them
-    window.open("/photographs")
+    window.open(f"/photographs/{served.contents[0]}")
     content = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
     served.review.decide([], [(content, names[0])], only_open=False)  # another window
@@ -135,7 +135,7 @@ def test_a_lost_answer_is_asked_for_again_and_marks_may_change(
 
 
 def test_a_lost_answer_to_undo_undoes_no_second_step(window: Window, served: Served) -> None:
-    page = window.open("/photographs")
+    page = window.open(f"/photographs/{served.contents[0]}")
     for rows in (3, 2):
         window.press("1")
         page.wait_for_function(
@@ -214,7 +214,7 @@ def test_a_step_of_this_window_is_no_news_of_another(window: Window, served: Ser
 def test_a_late_answer_does_not_cover_the_photograph_that_a_person_went_to(
     window: Window, served: Served
 ) -> None:
-    page = window.open("/photographs")
+    page = window.open(f"/photographs/{served.contents[0]}")
     first = page.locator("#photograph").get_attribute("data-content")
     late: list[Any] = []
     page.route(f"**/photographs/{first}", lambda route: late.append(route))
@@ -235,9 +235,9 @@ def test_a_late_answer_does_not_cover_the_photograph_that_a_person_went_to(
 # --- the tag field -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/photographs", "/search?name=IMG"])
-def test_escape_leaves_the_tag_field(window: Window, path: str) -> None:
-    page = window.open(path)
+@pytest.mark.parametrize("path", ["/photographs/{}", "/search?name=IMG"])
+def test_escape_leaves_the_tag_field(window: Window, served: Served, path: str) -> None:
+    page = window.open(path.format(served.contents[0]))
     window.press("t")
     page.keyboard.type("bea")
     page.locator("#completions option[value=beach]").wait_for(state="attached")
@@ -258,7 +258,7 @@ def test_escape_leaves_the_tag_field(window: Window, path: str) -> None:
 def test_the_undo_button_of_a_message_undoes_the_step_of_the_message(
     window: Window, served: Served
 ) -> None:
-    page = window.open("/photographs")
+    page = window.open(f"/photographs/{served.contents[0]}")
     content = int(page.locator("#photograph").get_attribute("data-content"))
     name = page.locator("#suggestions .name").first.inner_text()
     window.press("1")

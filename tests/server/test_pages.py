@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("shared")
 
 PAGES = [
     "/tags",
-    "/photographs",
+    "/events/1",
     "/doubtful",
     "/doubtful?kind=wrong",
     "/search",

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("shared")
 EVERYWHERE = [
     "/",
     "/tags",
-    "/photographs",
+    "/events/1",
     "/doubtful",
     "/search",
     "/overview",

@@ -34,7 +34,7 @@ The modules, in the order in which a collection needs them:
 | `catching_up` | scanning, learning and suggesting until all is done |
 | `suggest_run` | a run that suggests tags |
 | `bursts` | bursts, which the page shows as stacks |
-| `events` | when photographs were taken; events, which the page shows as groups |
+| `events` | times; events, which the page shows as groups and one by one |
 | `suggestions` | open suggestions, by tag or photograph |
 | `open_index` | open suggestions in memory, for filters |
 | `doubts` | tags that seem wrong or missing |

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagkin.catalogue.database import LISTED, Database, as_list
+from tagkin.catalogue.database import LISTED, Database, Row, as_list
 
-__all__ = ["Moment", "read_moments", "split_events"]
+__all__ = ["EventIndex", "Moment", "read_moments", "split_events"]
 
 PAUSE = np.timedelta64(3, "h")
+MOST = 200  # photographs on a page
 
 
 class Moment(NamedTuple):
@@ -50,3 +51,58 @@ def split_events(times: np.ndarray) -> np.ndarray:
     numbers = np.empty(len(times), np.int64)
     numbers[order] = np.cumsum(starts)
     return numbers
+
+
+class EventIndex:
+    """The events of all existing photographs, in the order of time.
+
+    Photographs of a folder without a time are one event. More than `MOST` photographs are several
+    events, because a page shows one.
+    """
+
+    def __init__(self, database: Database):
+        self._key = _last_change(database)
+        moments = read_moments(database)
+        times = np.array([moment.time for moment in moments.values()], dtype="datetime64[ms]")
+        folders = np.array([moment.folder for moment in moments.values()], dtype=object)
+        contents = np.fromiter(moments, np.int64, len(moments))
+        unknown = np.isnat(times)
+        numbers = np.zeros(len(times), np.int64)
+        numbers[~unknown] = split_events(times[~unknown])
+        _, of_folder = np.unique(folders[unknown].astype(str), return_inverse=True)
+        numbers[unknown] = len(times) + of_folder
+        order = np.lexsort((contents, times.astype(np.int64), numbers))
+        numbers = numbers[order]
+        rank = np.arange(len(order)) - np.searchsorted(numbers, numbers)
+        starts = np.diff(numbers, prepend=-1) > 0
+        starts |= rank % MOST == 0
+        self._in_order = contents[order]
+        self._starts = np.append(np.flatnonzero(starts), len(order))
+        self.firsts = self._in_order[self._starts[:-1]]
+        """The first content of each event, which names it."""
+        self._events = np.full(
+            int(contents.max(initial=0)) + 2, -1
+        )  # by content; the last: unknown
+        self._events[contents[order]] = np.cumsum(starts) - 1
+
+    def is_current(self, database: Database) -> bool:
+        """Whether it knows all photographs."""
+        return self._key == _last_change(database)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def of(self, contents: np.ndarray) -> np.ndarray:
+        """Return the event (n,) of each content, or −1 if it is unknown."""
+        return np.asarray(self._events[np.minimum(contents, len(self._events) - 1)])
+
+    def members(self, event: int) -> list[int]:
+        """Return the contents of an event, in the order in which they were taken."""
+        return self._in_order[self._starts[event] : self._starts[event + 1]].tolist()
+
+
+def _last_change(database: Database) -> Row | None:
+    return database.row(
+        "SELECT (SELECT max(id) FROM runs WHERE what = 'scan' AND ended_at IS NOT NULL), "
+        "(SELECT max(id) FROM photographs), (SELECT max(id) FROM contents)"
+    )

@@ -91,12 +91,6 @@ class SelectedSuggestions:
         )
         return [OpenSuggestion(content, "", confidence) for content, confidence in pairs]
 
-    def next_content(self, after: int) -> int | None:
-        """Return the next content by number that has a suggestion; the first follows the last."""
-        contents = self._index.contents[self._mask]
-        later = contents[contents > after]
-        return int((later if len(later) else contents).min()) if len(contents) else None
-
 
 def _last_run(database: Database) -> int | None:
     """Return the last run that made suggestions, or edited tags."""

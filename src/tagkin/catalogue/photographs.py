@@ -142,14 +142,6 @@ class Photographs(Part):
         query = "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?"
         return self._db.column(query, (content, n))
 
-    def next_to_review(self, after: int = 0) -> int | None:
-        """Return the next content with open suggestions; the first follows the last."""
-        first = "SELECT min(id) FROM contents WHERE n_suggested > 0"
-        content: int | None = self._db.value(
-            f"SELECT coalesce(({first} AND id > ?), ({first}))", (after,)
-        )
-        return content
-
     def count(self) -> PhotographCounts:
         """Count photographs, their files, untagged photographs and problems."""
         n_readable, n_unread, n_files, n_untagged, n_problems = self._db.rows(

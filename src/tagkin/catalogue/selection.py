@@ -21,7 +21,7 @@ from tagkin.collection.facts import FACTS
 from tagkin.errors import InvalidInput
 from tagkin.images.formats import suffixes_of_type
 
-__all__ = ["FILTERS", "NONE", "Facets", "PhotographIndex", "Selected", "Selection"]
+__all__ = ["FILTERS", "NONE", "Facets", "Month", "PhotographIndex", "Selected", "Selection"]
 
 NONE = "(none)"
 """The choice of photographs without a date, camera, lens, rating or burst."""
@@ -108,6 +108,17 @@ class Facets(NamedTuple):
     """Tags by number and name, most photographs first."""
 
 
+class Month(NamedTuple):
+    """The photographs of a month."""
+
+    month: str
+    """Such as ``2024-05``; empty if it is unknown."""
+    n_photographs: int
+    n_tagged: int
+    n_waiting: int
+    """Photographs with likely suggestions."""
+
+
 class Selected:
     """The photographs that filters leave."""
 
@@ -183,6 +194,23 @@ class PhotographIndex:
         untagged = [("true", n_untagged), ("false", int(others.sum()) - n_untagged)]
         counts["untagged"] = [pair for pair in untagged if pair[1]]
         return Facets(counts, self._count_tags(database, self._combine(masks)))
+
+    def count_months(self, database: Database, waiting: np.ndarray) -> list[Month]:
+        """Count the photographs of each month, the earliest first, an unknown month last.
+
+        `waiting` are the contents with likely suggestions.
+        """
+        column = self._columns["taken"]
+        tagged, waits = ~self._untagged(database), np.isin(self._contents, waiting)
+        n = len(column.values)
+        counts = [
+            np.bincount(column.codes[mask], minlength=n) for mask in (slice(None), tagged, waits)
+        ]
+        months = [
+            Month(str(value or ""), *row)
+            for value, *row in zip(column.values, *(c.tolist() for c in counts), strict=True)
+        ]
+        return sorted(months, key=lambda month: (not month.month, month.month))
 
     def _count_choices(
         self, name: str, masks: dict[str, np.ndarray], selection: Selection

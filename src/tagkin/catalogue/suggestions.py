@@ -199,6 +199,17 @@ class Suggestions(Part):
         )
         return [OpenSuggestion(*row) for row in rows]
 
+    def of_contents(self, contents: Iterable[int]) -> dict[int, list[OpenSuggestion]]:
+        """Return the suggestions for some contents by tag, most confident first, without paths."""
+        suggestions: dict[int, list[OpenSuggestion]] = {}
+        for tag, *row in self._db.rows(
+            "SELECT tag, content, '', confidence, run FROM suggestions "
+            f"WHERE content {LISTED} ORDER BY confidence DESC, content",
+            (as_list(contents),),
+        ):
+            suggestions.setdefault(tag, []).append(OpenSuggestion(*row))
+        return suggestions
+
     def tags_of(self, contents: Sequence[int]) -> dict[int, list[str]]:
         """Return the suggested tags of contents."""
         return self._db.groups(

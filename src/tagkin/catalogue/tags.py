@@ -141,6 +141,25 @@ class Tags(Part):
         counts = {name: tag.n_found + tag.n_accepted for name, tag in tags.items()}
         return find_same_meaning(counts, count_both)
 
+    def names_of(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return the names of tags."""
+        query = f"SELECT id, name FROM tags WHERE id {LISTED}"
+        return dict(self._db.rows(query, (as_list(numbers),)))
+
+    def on(self, contents: Sequence[int]) -> dict[int, set[int]]:
+        """Return which of some contents have each tag, in files or accepted."""
+        on: dict[int, set[int]] = {}
+        for tag, content in self._db.rows(
+            "SELECT f.tag, p.content FROM photographs p JOIN found f ON f.photograph = p.id "
+            f"JOIN tags t ON t.id = f.tag WHERE p.gone IS NULL AND p.content {LISTED} "
+            "AND NOT t.forgotten UNION SELECT tag, content FROM decisions "
+            f"WHERE holds AND verdict = 1 AND content {LISTED} EXCEPT "
+            f"SELECT tag, content FROM decisions WHERE holds AND verdict = -1 AND content {LISTED}",
+            (as_list(contents),) * 3,
+        ):
+            on.setdefault(tag, set()).add(content)
+        return on
+
     def complete(self, text: str) -> list[tuple[int, str]]:
         """Return numbers and names of tags for the text typed so far.
 

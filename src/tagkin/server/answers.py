@@ -15,7 +15,6 @@ from tagkin.catalogue import (
 from tagkin.collection.facts import describe_facts
 from tagkin.errors import NotFound
 from tagkin.server.order import Reading
-from tagkin.server.readers import View
 from tagkin.server.stacks import (
     Answer,
     Stack,
@@ -119,31 +118,19 @@ def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> li
             "run": s.run,
             "by_name": s.content in by_name,
             "burst": burst_of.get(s.content) if others else None,
-            "stack": _decisions(others),
+            "stack": decisions_on(others),
         }
         for s, *others in (reading.correct(tag, stack) for stack in stacks)
         if s.content in files
     ]
 
 
-def _decisions(suggestions: Sequence[OpenSuggestion]) -> list[tuple[int, float, int | None]]:
+def decisions_on(suggestions: Sequence[OpenSuggestion]) -> list[tuple[int, float, int | None]]:
+    """Return suggestions as decisions on them name them: content, confidence and run."""
     return [(s.content, round(s.confidence, 4), s.run) for s in suggestions]
 
 
-# --- by photograph -------------------------------------------------------------------------
-
-
-def _next_photograph(catalogue: Catalogue, after: int, selected: View | None) -> int | None:
-    """Return the next photograph with suggestions; the first follows the last."""
-    if selected is not None:
-        return selected.suggestions.next_content(after)
-    return catalogue.photographs.next_to_review(after)
-
-
-def next_photograph_answer(reading: Reading, after: int) -> Answer | None:
-    """Return the next photograph with suggestions as `photograph_answer` does, or None."""
-    content = _next_photograph(reading.catalogue, after, reading.selected)
-    return None if content is None else photograph_answer(reading, content)
+# --- a photograph --------------------------------------------------------------------------
 
 
 def photograph_answer(reading: Reading, content: int) -> Answer:
@@ -169,7 +156,7 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
             "name": s.tag,
             "confidence": round(open_for[s.tag][0].confidence, 4),
             "run": s.run,
-            "decisions": _decisions(open_for[s.tag]),
+            "decisions": decisions_on(open_for[s.tag]),
             "kin": cards,
             "by_name": is_by_name(s.shares),
             "shares": shares_text(s.shares),
@@ -198,7 +185,6 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
             for tag in explained.tags
             if tag.state != "suggested"
         ],
-        "next": _next_photograph(catalogue, content, reading.selected),
     }
 
 

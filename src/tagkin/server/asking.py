@@ -20,6 +20,7 @@ __all__ = [
     "expect_right",
     "expected_actions",
     "list_bands",
+    "page_value",
 ]
 
 PAGE = 60  # images on a screen
@@ -58,6 +59,11 @@ def expected_actions(p: np.ndarray) -> np.ndarray:
     return np.asarray(1 + np.cumsum(np.minimum(p, 1 - p)))
 
 
+def page_value(right: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Return what pages are worth, R^1.25 / E: those with more right labels per action pay more."""
+    return np.asarray(right**_LARGE / actions)
+
+
 def best_page(p: np.ndarray, strategy: str = "most-right", n_decided: int = 0) -> Page | None:
     """Return the best page of one label; None without images.
 
@@ -80,7 +86,7 @@ def best_page(p: np.ndarray, strategy: str = "most-right", n_decided: int = 0) -
     top = p[:PAGE]
     right, actions = np.cumsum(top), expected_actions(top)
     sizes = np.unique(np.append(np.arange(_STEP, len(top) + 1, _STEP), len(top))) - 1
-    values = right[sizes] ** _LARGE / actions[sizes]
+    values = page_value(right[sizes], actions[sizes])
     best = sizes[int(np.argmax(values))]
     return Page(np.arange(best + 1), float(right[best]), float(actions[best]), float(values.max()))
 

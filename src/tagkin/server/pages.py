@@ -20,10 +20,9 @@ from jinja2 import Environment
 from tagkin.catalogue import Catalogue, DecisionCounts, PastRun
 from tagkin.catalogue.selection import Selection
 from tagkin.errors import InvalidInput, NotFound
-from tagkin.server import answers, searching
+from tagkin.server import answers, by_event, searching
 from tagkin.server.answers import LIKELY
 from tagkin.server.api import Cursor, PageSize, cursor, reading, review_of
-from tagkin.server.by_event import group_cards
 from tagkin.server.filtering import FilterBar, Number, Selected, facets_answer
 from tagkin.server.order import Order, Reading
 from tagkin.server.stacks import Answer
@@ -36,9 +35,13 @@ router = APIRouter()
 
 Doubted = Literal["wrong", "missing", "accepted"]
 Strategy = Literal["most-right", "learn-most"]
+_Passed = Annotated[
+    str, Query(alias="not", pattern="^([0-9]{1,16}(,[0-9]{1,16})*)?$", max_length=2000)
+]
 Words = Annotated[str, Query(max_length=200)]
 _CACHED = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
+_N_PASSED = 100  # events that do not come again at once
 _N_TAGS, _N_RUNS = 300, 30
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags
@@ -51,6 +54,9 @@ def review_page(request: Request, mode: str, selection: Selection, **data: objec
     review = review_of(request)
     with review.readers.connection() as catalogue:
         filters = FilterBar(request, catalogue, selection)
+    data |= {
+        name: filters.link(str(data[name])) for name in ("address", "next_address") if name in data
+    }
     data |= {"state": review.state(), "filters": filters, "link": filters.link}
     base = request.base_url.path
     template = "little" if "rest" in data else mode
@@ -66,7 +72,8 @@ def home() -> RedirectResponse:
 @router.get("/tags")
 def tags(request: Request, selection: Selected) -> HTMLResponse:
     """List the tags with suggestions."""
-    with reading(request, selection) as (_, lent):
+    with reading(request, selection) as (review, lent):
+        review.views.prepare()
         answer = answers.tags_answer(lent, 0, 200)
     return review_page(request, "tags", selection, answer=answer)
 
@@ -85,12 +92,14 @@ def tag(
 def _shown_of_tag(lent: Reading, answer: Answer) -> Answer:
     """Return what the page of a tag shows: suggestions by event, above and below the line."""
     cards = answer["suggestions"]
-    likely, unlikely = (
-        group_cards(lent.catalogue, [c for c in cards if (c["confidence"] >= LIKELY) == is_likely])
-        for is_likely in (True, False)
-    )
-    then = answers.next_tag(lent, answer["tag"].id)
-    return {"answer": answer, "then": then, "likely": likely, "unlikely": unlikely}
+    likely = [card for card in cards if card["confidence"] >= LIKELY]
+    unlikely = [card for card in cards if card["confidence"] < LIKELY]
+    return {
+        "answer": answer,
+        "then": answers.next_tag(lent, answer["tag"].id),
+        "likely": by_event.group_cards(lent.catalogue, likely),
+        "unlikely": by_event.group_cards(lent.catalogue, unlikely),
+    }
 
 
 @router.get("/question")
@@ -111,20 +120,59 @@ def question(
     return review_page(request, "tag", selection, **shown, n_asked=None, strategy=strategy)
 
 
-@router.get("/photographs")
-def next_photograph(request: Request, selection: Selected, after: Number = 0) -> HTMLResponse:
-    """Show the next photograph."""
-    with reading(request, selection) as (_, lent):
-        answer = answers.next_photograph_answer(lent, after)
-    return review_page(request, "photograph", selection, answer=answer)
+@router.get("/events")
+def next_event(request: Request, selection: Selected, passed: _Passed = "") -> Response:
+    """Lead to the event that pays most, among those that nobody passed."""
+    with reading(request, selection) as (review, lent):
+        events = review.views.events(lent.catalogue)
+        index = review.views.suggestions(lent.catalogue)
+        content = by_event.next_event(
+            lent, events, index, [*map(int, filter(None, passed.split(",")))]
+        )
+    if content is None:
+        return review_page(request, "event", selection, answer=None)
+    query = urlencode(request.query_params.multi_items())
+    return RedirectResponse(f"events/{content}{'?' * bool(query)}{query}", status_code=303)
+
+
+@router.get("/events/{content}")
+def event(
+    request: Request, content: Number, selection: Selected, passed: _Passed = ""
+) -> HTMLResponse:
+    """Show the event of a photograph; if it is alone, the photograph."""
+    with reading(request, selection) as (review, lent):
+        events = review.views.events(lent.catalogue)
+        answer = by_event.event_answer(lent, by_event.members_of(lent, events, content))
+    if len(answer["cards"]) < 2:
+        return photograph(request, content, selection, passed)
+    addresses = _addresses("events", content, passed)
+    return review_page(request, "event", selection, answer=answer, **addresses)
 
 
 @router.get("/photographs/{content}")
-def photograph(request: Request, content: Number, selection: Selected) -> HTMLResponse:
+def photograph(
+    request: Request, content: Number, selection: Selected, passed: _Passed = ""
+) -> HTMLResponse:
     """Show a photograph."""
-    with reading(request, selection) as (_, lent):
+    with reading(request, selection) as (review, lent):
         answer = answers.photograph_answer(lent, content)
-    return review_page(request, "photograph", selection, answer=answer)
+        members = by_event.members_of(lent, review.views.events(lent.catalogue), content)
+    burst = {member["content"] for member in answer["members"]}
+    at = members.index(content) if content in members else len(members)
+    shown = {
+        "n_in_event": len(members),
+        "following": next((member for member in members[at + 1 :] if member not in burst), None),
+    }
+    addresses = _addresses("photographs", content, passed)
+    return review_page(request, "photograph", selection, answer=answer, **shown, **addresses)
+
+
+def _addresses(what: str, content: int, passed: str) -> Answer:
+    """Return the address of an event or photograph, and that of the next event."""
+    numbers = [*filter(None, passed.split(",")), str(content)][-_N_PASSED:]
+    own = f"?{urlencode({'not': passed}, safe=',')}" if passed else ""
+    then = urlencode({"not": ",".join(numbers)}, safe=",")
+    return {"address": f"{what}/{content}{own}", "next_address": f"events?{then}"}
 
 
 @router.get("/doubtful")
@@ -210,9 +258,10 @@ def write(request: Request, way: AskedWay) -> HTMLResponse:
 @router.get("/overview")
 def overview(request: Request, selection: Selected) -> HTMLResponse:
     """Show how much is tagged, the quality of tags, and the last runs."""
-    with reading(request) as (_, lent):
+    with reading(request) as (review, lent):
         answer = _overview_answer(lent.catalogue, lent.order)
-    return review_page(request, "overview", selection, answer=answer)
+        years = by_event.list_years(review.views.months(lent.catalogue, LIKELY))
+    return review_page(request, "overview", selection, answer=answer, years=years)
 
 
 def _overview_answer(catalogue: Catalogue, order: Order) -> Answer:

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from tagkin.catalogue import Catalogue, open_catalogue
+from tagkin.catalogue.events import EventIndex
 from tagkin.catalogue.open_index import OpenIndex, SelectedSuggestions
-from tagkin.catalogue.selection import Facets, PhotographIndex, Selected, Selection
+from tagkin.catalogue.selection import Facets, Month, PhotographIndex, Selected, Selection
 from tagkin.errors import StorageError
 
 _N_READERS = 4  # connections at the same time
@@ -55,6 +58,7 @@ class Views:
         self._readers = readers
         self._reading_photographs, self._reading = threading.Lock(), threading.Lock()
         self._photographs: PhotographIndex | None = None
+        self._events: EventIndex | None = None
         self._suggestions: OpenIndex | None = None
         self._last_run = 0  # whose decisions the suggestions follow
 
@@ -64,9 +68,13 @@ class Views:
 
     def count(self, catalogue: Catalogue, selection: Selection) -> Facets:
         """Count the photographs that each choice of a filter leaves."""
+        self.prepare()
+        return self.photographs(catalogue).count(catalogue.database, selection)
+
+    def prepare(self) -> None:
+        """Read suggestions in the background, unless they are there."""
         if self._suggestions is None and not self._reading.locked():
             threading.Thread(target=self._prepare, name="suggestions", daemon=True).start()
-        return self.photographs(catalogue).count(catalogue.database, selection)
 
     def photographs(self, catalogue: Catalogue) -> PhotographIndex:
         """Return the current photographs."""
@@ -74,6 +82,13 @@ class Views:
             if self._photographs is None or not self._photographs.is_current(catalogue.database):
                 self._photographs = PhotographIndex(catalogue.database)
             return self._photographs
+
+    def events(self, catalogue: Catalogue) -> EventIndex:
+        """Return the current events."""
+        with self._reading_photographs:
+            if self._events is None or not self._events.is_current(catalogue.database):
+                self._events = EventIndex(catalogue.database)
+            return self._events
 
     def suggestions(self, catalogue: Catalogue) -> OpenIndex:
         """Return the current open suggestions."""
@@ -87,8 +102,15 @@ class Views:
             self._last_run = max(runs, default=self._last_run)
             return self._suggestions
 
+    def months(self, catalogue: Catalogue, likely: float) -> list[Month]:
+        """Count the photographs of each month; those wait that have a suggestion of `likely`."""
+        index = self.suggestions(catalogue)
+        waiting = np.unique(index.contents[index.is_open & (index.confidences >= likely)])
+        return self.photographs(catalogue).count_months(catalogue.database, waiting)
+
     def _prepare(self) -> None:
         with self._readers.connection() as catalogue, contextlib.suppress(StorageError):
+            self.events(catalogue)
             self.suggestions(catalogue)
 
 

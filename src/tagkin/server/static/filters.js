@@ -27,10 +27,11 @@ async function showChoices() {
 
 function choose({ name, value }) {
   const given = new URLSearchParams(location.search);
+  given.delete("not"); // events that were passed
   for (const one of name === "tag" ? CURSORS : [name, ...CURSORS]) given.delete(one);
   if (value) given.append(name, value);
   openFor = name;
-  const path = mode() === "photograph" ? "photographs" : location.pathname; // another may be next
+  const path = ["event", "photograph"].includes(mode()) ? "events" : location.pathname; // another may be next
   go(given.size ? `${path}?${given}` : path).catch(complain);
 }
 

@@ -144,7 +144,7 @@ export function listen() {
   document.addEventListener("click", clicked);
   onShown(() => (anchor = before = null));
   const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
-  for (const where of ["tag", "search"]) {
+  for (const where of ["tag", "event", "search"]) {
     bind(where, arrows, "Move", move);
     bind(where, arrows.map((key) => `Shift+${key}`), "Mark a range; with the mouse: drag, or Shift and click", move);
     bind(where, ["Home", "End"], "First, last photograph", move);

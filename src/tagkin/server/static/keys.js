@@ -5,7 +5,8 @@ const MODES = {
   all: "Everywhere",
   tags: "Tags",
   tag: "By tag",
-  photograph: "By photograph",
+  event: "By event",
+  photograph: "A photograph",
   doubtful: "Doubtful",
   search: "Search",
   write: "Write",
@@ -124,7 +125,7 @@ export function listen() {
   document.addEventListener("click", clicked);
   bind("all", ["?"], "Show these shortcuts", showKeys, "#help");
   for (const link of findAll(".top nav a")) {
-    const letter = { tags: "t", photographs: "p", doubtful: "d", search: "s", write: "w", overview: "o" }[
+    const letter = { tags: "t", events: "e", doubtful: "d", search: "s", write: "w", overview: "o" }[
       link.dataset.mode
     ];
     bind("all", [`g ${letter}`], link.textContent.trim(), () => link.click());

@@ -71,7 +71,8 @@ function put({ address, page }, { push = true, keepPlace = false } = {}) {
   find("#main").replaceChildren(...find("#main", page).childNodes);
   document.title = page.title;
   for (const name of ["mode", "filters"]) document.body.dataset[name] = page.body.dataset[name];
-  if (push && new URL(address, document.baseURI).href !== location.href.split("#")[0]) history.pushState({}, "", address);
+  const own = find("#main [data-address]")?.dataset.address ?? address; // where it was led to
+  if (push && new URL(own, document.baseURI).href !== location.href.split("#")[0]) history.pushState({}, "", own);
   shown(); // which may put more on the page
   scrollTo({ top: keepPlace ? place : 0, behavior: "instant" });
 }

@@ -1,4 +1,4 @@
-// By photograph: suggestions by number with their kin, and tags.
+// A photograph: suggestions by number with their kin, and tags.
 import { counted, find, findAll, mode, rove, stepIn } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
@@ -87,17 +87,12 @@ function kinHere() {
 const move = (by) => rove(rows(), stepIn(rows(), by));
 
 async function next() {
-  const to = find("#photograph")?.dataset.next;
-  if (!to || Number(to) === shownContent()) return say("This is the last photograph.");
-  await go(withFilters(`photographs/${to}`)).catch(complain);
+  await go(find("#next")?.getAttribute("href") ?? withFilters("events")).catch(complain);
 }
 
 function shown() {
   if (mode() !== "photograph" || !find("#photograph")) return;
-  // use the address of this photograph, so a reload shows it again
-  if (/\/photographs$/.test(location.pathname)) history.replaceState({}, "", withFilters(`photographs/${shownContent()}`));
-  const to = find("#photograph").dataset.next;
-  if (to) prepare(withFilters(`photographs/${to}`)).catch(() => {});
+  prepare(find("#next").getAttribute("href")).catch(() => {});
   if (document.activeElement === document.body) rows()[0]?.focus({ preventScroll: true, focusVisible: false });
 }
 
@@ -137,7 +132,7 @@ export function listen() {
   bind("photograph", ["k"], "Kin behind a suggestion", kinHere);
   bind("photograph", ["ArrowDown", "j"], "The next suggestion", () => move(1));
   bind("photograph", ["ArrowUp"], "The previous suggestion", () => move(-1));
-  bind("photograph", ["ArrowRight", "Enter", "n"], "The next photograph", () => void next());
+  bind("photograph", ["ArrowRight", "Enter", "n"], "The next photograph, or event", () => void next());
   bind("photograph", ["ArrowLeft", "b"], "Back", () => history.back());
   bind("photograph", ["t", "/"], "Type a tag", () => find("#tag")?.focus());
   bind("photograph", ["s"], "Similar photographs", () => find("#similar")?.click());

@@ -1,6 +1,7 @@
 // Start all modules. Handlers look up elements when an event happens, so they survive a new page.
 import * as complete from "./complete.js";
 import * as doubtful from "./doubtful.js";
+import * as event from "./event.js";
 import * as files from "./files.js";
 import * as filters from "./filters.js";
 import * as grid from "./grid.js";
@@ -19,6 +20,6 @@ import * as tagEdit from "./tag_edit.js";
 import * as write from "./write.js";
 import * as zoom from "./zoom.js";
 
-for (const part of [complete, files, filters, grid, lasso, zoom, tag, tagEdit, photograph, doubtful, search, selection, overview, map, write, keys]) part.listen();
+for (const part of [complete, files, filters, grid, lasso, zoom, tag, tagEdit, event, photograph, doubtful, search, selection, overview, map, write, keys]) part.listen();
 state.follow();
 shown();

@@ -70,7 +70,7 @@ function describe(here) {
   if (all.length > 1) parts.push(`${all.indexOf(place) + 1} of ${all.length}`);
   const sure = find(".sure", place)?.textContent;
   if (sure) parts.push(sure);
-  if (isTile() && isPressed(place)) parts.push(mode() !== "tag" ? "selected" : isLikely(place) ? "marked as wrong" : "marked as right");
+  if (isTile() && isPressed(place)) parts.push(mode() === "event" ? "taken out" : mode() !== "tag" ? "selected" : isLikely(place) ? "marked as wrong" : "marked as right");
   if (kin?.list.length) {
     const { name, share } = kin.list[kin.at];
     parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${share}`);
@@ -115,7 +115,7 @@ function step(by) {
   else show(to).catch(trouble);
 }
 
-// By photograph, the page itself shows another photograph; see `listen`.
+// The page of a photograph itself shows another photograph; see `listen`.
 function turn(by) {
   const here = contentOf(place);
   const to = by > 0 ? Number(find("#photograph").dataset.next) : visited.pop();
@@ -243,7 +243,7 @@ export function listen() {
     if (event.target.closest("#photograph .large")) lookCloser();
   });
   addEventListener("resize", () => box.open && view.show());
-  for (const where of ["tag", "search", "photograph", "doubtful"]) bind(where, ["z"], "Look closer", lookCloser, "#look-closer");
+  for (const where of ["tag", "event", "search", "photograph", "doubtful"]) bind(where, ["z"], "Look closer", lookCloser, "#look-closer");
   bind("tag", ["k"], "Kin behind this suggestion", lookAtKin, "#kin-here");
   bind("closer", ["ArrowRight", "n"], "The next photograph", ACTIONS.next);
   bind("closer", ["ArrowLeft", "b"], "The previous photograph", ACTIONS.previous);
