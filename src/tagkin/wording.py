@@ -12,6 +12,7 @@ __all__ = [
     "edited_text",
     "is_by_name",
     "name_first",
+    "near_text",
     "percent",
     "quote_tags",
     "shares_of",
@@ -142,3 +143,18 @@ def shares_text(shares: Mapping[str, float]) -> str:
 
 def _with_kin(shares: Mapping[str, float]) -> dict[str, float]:
     return {"kin": 1 - sum(shares.values()), **shares}
+
+
+def near_text(n_with: int, n: int) -> str:
+    """Say how many tagged photographs of about the same time have a tag; empty if none has it.
+
+    >>> near_text(14, 16)
+    '14 of 16 tagged photographs taken within two hours have it'
+    >>> near_text(1, 1)
+    'the only tagged photograph taken within two hours has it'
+    """
+    if not n_with:
+        return ""
+    if n == 1:
+        return "the only tagged photograph taken within two hours has it"
+    return f"{n_with:,} of {n:,} tagged photographs taken within two hours have it"

@@ -1,16 +1,22 @@
 """When, where and in which folder: what a catalogue knows of any list of its photographs."""
 
+import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_for_scan
 from tagkin.catalogue.moment_index import MomentIndex
+from tagkin.cli import app
 from tagkin.collection.times import read_moments, to_seconds
+from tagkin.server import Review
 from tests.collection.test_facts import ZURICH, packet, photograph
+from tests.server.browser import Browser, Running
 
+from .suggested import new_suggestion, store
 from .test_facts import old
 
 NAN = np.nan
@@ -109,3 +115,82 @@ def test_the_clocks_of_the_whole_collection_count(root: Path) -> None:
         database.execute("UPDATE photographs SET camera = NULL WHERE camera = 'camera 1'")
         first, second = MomentIndex(database).of([number - 1, number]).times
         assert second - first < -4.5 * 3600  # of an unknown camera, nothing is known
+
+
+# --- what is near in time ------------------------------------------------------------------------
+
+DAY = {  # time of day and tags in its sidecar
+    "asked.jpg": ("12:00:00", []),
+    "a.jpg": ("10:00:00", ["Lisbon", "tram"]),
+    "b.jpg": ("11:30:00", ["Lisbon"]),
+    "c.jpg": ("13:59:59", ["tram"]),
+    "early.jpg": ("09:59:59", ["Lisbon"]),
+    "untagged.jpg": ("12:00:01", []),
+    "gone.jpg": ("12:00:02", ["Lisbon"]),
+}
+
+
+@pytest.fixture
+def day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalogue]:
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "data"))
+    root = tmp_path / "photos"
+    root.mkdir()
+    for name, (time, tags) in DAY.items():
+        path = old(photograph(root / name, f"2024:05:01 {time}"))
+        if tags:
+            items = "".join(f"<rdf:li>{tag}</rdf:li>" for tag in tags)
+            subject = f'<dc:subject xmlns:dc="http://purl.org/dc/elements/1.1/"><rdf:Bag>{items}'
+            path.with_suffix(".xmp").write_bytes(packet("", f"{subject}</rdf:Bag></dc:subject>"))
+    photograph(root / "untimed.jpg", None)
+    with open_for_scan(root) as catalogue:
+        catalogue.scan()
+        (root / "gone.jpg").unlink()
+        catalogue.scan()
+        each = [new_suggestion(tag, 0.6, (), 0.1, 0.3) for tag in ("Lisbon", "tram", "dog")]
+        with catalogue.database.run("suggest") as run:
+            for asked in ("asked.jpg", "untimed.jpg"):
+                store(catalogue, run.id, [(catalogue.photographs.content_of(asked), each)])
+        yield catalogue
+
+
+def near(catalogue: Catalogue, path: str = "asked.jpg") -> tuple[int, dict[str, int]]:
+    explained = catalogue.explain(path)
+    return explained.n_near, {tag.tag: tag.n_near_with for tag in explained.tags}
+
+
+def test_an_explanation_counts_what_is_near_in_time(day: Catalogue) -> None:
+    assert near(day) == (3, {"Lisbon": 2, "tram": 2, "dog": 0})
+    assert near(day, "untimed.jpg") == (0, {"Lisbon": 0, "tram": 0, "dog": 0})
+    assert near(day, "early.jpg") == (2, {"Lisbon": 2})
+    day.decisions.decide(ACCEPTED, Filters(photographs=["untagged.jpg"], tags=["dog"]))
+    day.decisions.decide(REJECTED, Filters(photographs=["c.jpg"], tags=["tram"]))
+    assert near(day) == (3, {"Lisbon": 2, "tram": 1, "dog": 1})  # c.jpg has no tag any more
+    sidecar = day.root / "asked.xmp"
+    sidecar.write_bytes(packet('exif:DateTimeOriginal="2024-05-02T12:00:00"'))
+    day.scan()
+    assert near(day)[0] == 0
+
+
+def test_it_is_said_in_words_and_numbers(
+    day: Catalogue, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "2 of 3 tagged photographs taken within two hours have it"
+    path, asked = day.path, str(day.root / "asked.jpg")
+    answers = {}
+    for options in ((), ("--json",)):
+        with pytest.raises(SystemExit):
+            app(["explain", asked, "--catalogue", str(path), *options])
+        answers[options] = capsys.readouterr().out
+    assert answers[()].count(f"  {said}\n") == 2  # Lisbon and tram
+    (document,) = map(json.loads, answers[("--json",)].splitlines())
+    assert document["n_near"] == 3
+    assert {tag["tag"]: tag["n_near_with"] for tag in document["tags"]} == near(day)[1]
+    review = Review(day, tmp_path / "cache", fits=False)
+    running = Running(review)
+    browser = Browser(running.port)
+    browser.open(running.access.key)
+    page = browser.get(f"/photographs/{day.photographs.content_of('asked.jpg')}")
+    lines = [line.text_content() for line in page.elements("//p[@class='quiet near']")]
+    assert lines == [f"{said}."] * 2
+    running.stop()
+    review.close()

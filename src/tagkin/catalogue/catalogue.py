@@ -28,6 +28,7 @@ from tagkin.catalogue.file_reading import (
     read_photograph,
 )
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.moment_index import MomentIndex
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -84,6 +85,7 @@ class Catalogue:
         self.bursts = Bursts(database)
         self.writes = Writes(database)
         self.runs = Runs(database)
+        self._moments: MomentIndex | None = None
 
     def __enter__(self) -> Self:
         self.database.__enter__()
@@ -112,6 +114,13 @@ class Catalogue:
     def server(self) -> str:
         """The program on whose server the photographs live; empty for a folder."""
         return known_catalogues.server_name(self.root)
+
+    @property
+    def moments(self) -> MomentIndex:
+        """When and where photographs were taken, read again after a scan."""
+        if self._moments is None or not self._moments.is_current(self.database):
+            self._moments = MomentIndex(self.database)
+        return self._moments
 
     @cached_property
     def source(self) -> Source:
@@ -167,7 +176,7 @@ class Catalogue:
 
     def explain(self, path: str) -> Explained:
         """Return the facts of a photograph and where its tags come from, by path from the root."""
-        return explain_photograph(self.database, path)
+        return explain_photograph(self.database, path, self.moments)
 
     def write(
         self,

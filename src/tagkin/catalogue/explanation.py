@@ -9,9 +9,10 @@ from pathlib import Path
 
 from tagkin.catalogue.columns import read_json, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
-from tagkin.catalogue.database import Database
+from tagkin.catalogue.database import HAS_FILE, LISTED, Database, as_list
 from tagkin.catalogue.decision_records import REMOVED
 from tagkin.catalogue.known_catalogues import server_name
+from tagkin.catalogue.moment_index import MomentIndex
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
 from tagkin.collection.facts import Facts
@@ -22,6 +23,7 @@ from tagkin.immich.name import NAME
 __all__ = ["Explained", "TagProvenance", "TagSource", "explain_photograph"]
 
 _RUN = re.compile(r" by run \d+(?: with model [0-9a-f]+)?| \((?:seen by )?run \d+\)")
+_NEAR = 2 * 3600.0  # seconds
 _VERDICTS = {1: "accepted", -1: "rejected"}
 _STATES = ("found", "accepted", "suggested", "rejected")  # in the order of the answer
 
@@ -63,6 +65,8 @@ class TagProvenance:
     """Kin with at least 2 % of the score, and their shares of it."""
     shares: Mapping[str, float] = field(default_factory=dict)
     """See `tagkin.catalogue.columns.StoredEvidence`."""
+    n_near_with: int = 0
+    """How many photographs that were taken within two hours have it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class Explained:
     facts: Facts
     """When, where and with what it was taken."""
     tags: Sequence[TagProvenance]
+    n_near: int
+    """Tagged photographs that were taken within two hours, without this one."""
     finished: TagSource | None = None
     """Who finished it, so other tags are wrong; None if it is not finished."""
 
@@ -88,7 +94,7 @@ class _Tags(dict[str, TagProvenance]):
         return self.setdefault(name, TagProvenance(name))
 
 
-def explain_photograph(database: Database, path: str) -> Explained:
+def explain_photograph(database: Database, path: str, moments: MomentIndex) -> Explained:
     """Return where each tag of a photograph comes from, by its path from the root."""
     photographs = Photographs(database)
     content = photographs.content_of(path)
@@ -115,8 +121,33 @@ def explain_photograph(database: Database, path: str) -> Explained:
     kin_lists = locate_kin(database, [stored.kin for stored in evidence])
     for tag, kin, stored in zip(known, kin_lists, evidence, strict=True):
         tag.kin, tag.shares = select_kin(kin), stored.shares
+    near = moments.near(content, _NEAR)
+    n_near, n_with = count_tagged(database, near), count_tags(database, near)
+    for tag in known:
+        tag.n_near_with = n_with.get(tag.tag, 0)
     facts, finished = photographs.facts_of(content), _read_finished(database, content)
-    return Explained(path, digest.hex(), facts, known, finished)
+    return Explained(path, digest.hex(), facts, known, n_near, finished)
+
+
+def count_tagged(database: Database, contents: Sequence[int]) -> int:
+    """Return how many of some contents have a photograph and a tag."""
+    query = f"SELECT count(*) FROM contents c WHERE n_tags > 0 AND id {LISTED} AND "
+    return int(database.value(query + HAS_FILE.format("c.id"), (as_list(contents),)))
+
+
+def count_tags(database: Database, contents: Sequence[int]) -> dict[str, int]:
+    """Return on how many of some contents each tag is, in files or accepted."""
+    listed = f"content {LISTED}"
+    rows = database.rows(
+        "SELECT t.name, count(*) FROM ("
+        "SELECT p.content, f.tag FROM photographs p JOIN found f ON f.photograph = p.id "
+        f"WHERE p.gone IS NULL AND p.{listed} "
+        f"UNION SELECT content, tag FROM decisions WHERE holds AND verdict = 1 AND {listed} "
+        f"EXCEPT SELECT content, tag FROM decisions WHERE holds AND verdict = -1 AND {listed}"
+        ") JOIN tags t ON t.id = tag WHERE NOT t.forgotten GROUP BY t.name",
+        (as_list(contents),) * 3,
+    )
+    return dict(rows)
 
 
 def _read_finished(database: Database, content: int) -> TagSource | None:

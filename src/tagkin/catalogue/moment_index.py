@@ -52,6 +52,12 @@ class MomentIndex:
         padded = np.append(self._contents, -1)
         return self._moments.take(np.where(padded[rows] == wanted, rows, len(self._contents)))
 
+    def near(self, content: int, seconds: float) -> list[int]:
+        """Return the other contents that were taken at most some seconds before or after one."""
+        (time,) = self.of([content]).times
+        is_near = np.abs(self._moments.times[:-1] - time) <= seconds
+        return self._contents[is_near & (self._contents != content)].tolist()
+
 
 def _last_scan(database: Database) -> int | None:
     query = "SELECT max(id) FROM runs WHERE what = 'scan' AND ended_at IS NOT NULL"

@@ -24,7 +24,7 @@ from tagkin.server.stacks import (
     stack_suggestions,
 )
 from tagkin.server.thumbnail_cache import SIZES
-from tagkin.wording import is_by_name, percent, shares_text
+from tagkin.wording import is_by_name, near_text, percent, shares_text
 
 LIKELY = 0.5  # confidence
 
@@ -144,6 +144,7 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
         others = []  # the page is about each of them
     suggested, open_for = catalogue.suggestions.for_burst([content, *others])
     explained = catalogue.explain(file.path)
+    near = {t.tag: near_text(t.n_near_with, explained.n_near) for t in explained.tags}
     kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
@@ -160,6 +161,7 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
             "kin": cards,
             "by_name": is_by_name(s.shares),
             "shares": shares_text(s.shares),
+            "near": near.get(s.tag, ""),
         }
         for s, cards in zip(suggested, kin, strict=True)
     ]

@@ -16,7 +16,7 @@ from tagkin.cli.catalogues import (
 from tagkin.cli.output import data, relative, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.tables import kin_text
-from tagkin.wording import is_by_name, percent, shares_text
+from tagkin.wording import is_by_name, near_text, percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Explained
@@ -73,6 +73,7 @@ def _document(catalogue: Catalogue, explained: Explained) -> dict[str, object]:
                 "said": [_without_none(asdict(s) | {"file": locate(s.file)}) for s in tag.said],
                 "kin": [{"file": locate(k.path), "share": k.share} for k in tag.kin[:_N_KIN]],
                 **{f"{name}_share": share for name, share in tag.shares.items()},
+                "n_near_with": tag.n_near_with if explained.n_near else None,
             }
         )
         for tag in explained.tags
@@ -84,6 +85,7 @@ def _document(catalogue: Catalogue, explained: Explained) -> dict[str, object]:
             "digest": explained.digest,
             "facts": explained.facts,
             "tags": tags,
+            "n_near": explained.n_near,
             "finished": finished,
         }
     )
@@ -116,6 +118,8 @@ def _show(catalogue: Catalogue, explained: Explained) -> None:
         console.print(console.text((tag.tag, "cyan"), f"  {_STATES[tag.state]}{by}{confidence}"))
         if shares := shares_text(tag.shares):
             console.print(f"  suggested {shares}", style="dim")
+        if near := near_text(tag.n_near_with, explained.n_near):
+            console.print(f"  {near}", style="dim")
         for source in tag.said:
             when = f"  {day(source.when)}" if source.when else ""
             console.print(console.text(f"  {source.text}", (when, "dim")))
