@@ -5,7 +5,6 @@ from experiments.datasets.mirflickr import MIRFLICKR_LABELS, load_mirflickr
 from experiments.datasets.nuswide import load_nuswide
 from experiments.datasets.registry import DATASETS, open_dataset
 from experiments.datasets.standins import load_coco, load_flickr8k, load_photos
-from experiments.datasets.statistics import Statistics, Summary, statistics_table
 from experiments.datasets.tagprop import load_corel5k, load_espgame, load_iaprtc12
 from experiments.datasets.vectors import read_vectors
 
@@ -13,8 +12,6 @@ __all__ = [
     "DATASETS",
     "MIRFLICKR_LABELS",
     "Dataset",
-    "Statistics",
-    "Summary",
     "load_coco",
     "load_corel5k",
     "load_espgame",
@@ -25,5 +22,4 @@ __all__ = [
     "load_photos",
     "open_dataset",
     "read_vectors",
-    "statistics_table",
 ]

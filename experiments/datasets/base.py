@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from experiments.datasets.statistics import Statistics, Summary
 from tagkin.errors import InvalidInput
 
 __all__ = ["Dataset"]
@@ -80,21 +79,3 @@ class Dataset:
 
     def __len__(self) -> int:
         return self.labels.shape[0]
-
-    def statistics(self) -> Statistics:
-        """Numbers of images, labels and tags, and how they are spread, as in the paper's table."""
-        tags = self.tags
-        if tags is not None and self.tagged is not None:
-            tags = tags[self.tagged]
-        return Statistics(
-            name=self.name,
-            n_images=len(self),
-            n_train=len(self.train),
-            n_test=len(self.test),
-            n_labels=len(self.label_names),
-            n_tags=0 if tags is None else len(self.tag_names),
-            labels_per_image=Summary.of_rows(self.labels),
-            images_per_label=Summary.of_columns(self.labels),
-            tags_per_image=None if tags is None else Summary.of_rows(tags),
-            images_per_tag=None if tags is None else Summary.of_columns(tags),
-        )

@@ -1,4 +1,4 @@
-"""The contract, the statistics and the one door."""
+"""The contract and the one door."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from experiments.datasets import DATASETS, Dataset, open_dataset, statistics_table
+from experiments.datasets import DATASETS, Dataset, open_dataset
 from tagkin.errors import InvalidInput
 from tests.experiments.datasets.writers import mirflickr, nuswide, tagprop
 
@@ -46,38 +46,6 @@ def dataset(**changes):
 def test_what_does_not_fit_is_refused(change, what):
     with pytest.raises(InvalidInput, match=what):
         dataset(**change)
-
-
-def test_statistics():
-    statistics = dataset().statistics()
-    assert (statistics.n_images, statistics.n_train, statistics.n_test) == (4, 3, 1)
-    assert (statistics.n_labels, statistics.n_tags) == (3, 2)
-    assert statistics.labels_per_image == (1.0, 1.0, 2, pytest.approx(4 / 3), 1)
-    assert statistics.images_per_label == (pytest.approx(4 / 3), 1.0, 3, 2.0, 1)
-    assert statistics.tags_per_image == (0.75, 0.5, 2, 1.5, 2)
-    assert statistics.images_per_tag == (1.5, 1.5, 2, 1.5, 0)
-
-
-def test_tags_are_counted_where_they_were_asked_for():
-    statistics = dataset(tagged=np.array([1, 3])).statistics()
-    assert statistics.tags_per_image == (1.5, 1.5, 2, 1.5, 0)
-    none = dataset(tags=None, tag_names=[]).statistics()
-    assert none.tags_per_image is None
-    assert none.n_tags == 0
-
-
-def test_statistics_as_markdown():
-    table = statistics_table(
-        [dataset().statistics(), dataset(tags=None, tag_names=[]).statistics()]
-    )
-    assert table.splitlines()[2:] == [
-        "| synthetic | 4 | 3 | 1 | 3 | 2 | 1.00 | 0.75 |",
-        "| synthetic | 4 | 3 | 1 | 3 | – | 1.00 | – |",
-    ]
-    lines = dataset().statistics().markdown().splitlines()
-    assert "| labels per image: mean / median / most | 1.00 / 1 / 2 |" in lines
-    assert "| tags on no image | 0 |" in lines
-    assert len({line.count("|") for line in [*lines, table.splitlines()[0]]}) == 2
 
 
 def test_one_door(tmp_path):
