@@ -5,15 +5,13 @@ from experiments.datasets.mirflickr import MIRFLICKR_LABELS, load_mirflickr
 from experiments.datasets.nuswide import load_nuswide
 from experiments.datasets.registry import DATASETS, open_dataset
 from experiments.datasets.standins import load_coco, load_flickr8k, load_photos
-from experiments.datasets.tagprop import load_corel5k, load_espgame, load_iaprtc12
-from experiments.datasets.vectors import read_vectors
+from experiments.datasets.tagprop import load_espgame, load_iaprtc12
 
 __all__ = [
     "DATASETS",
     "MIRFLICKR_LABELS",
     "Dataset",
     "load_coco",
-    "load_corel5k",
     "load_espgame",
     "load_flickr8k",
     "load_iaprtc12",
@@ -21,5 +19,4 @@ __all__ = [
     "load_nuswide",
     "load_photos",
     "open_dataset",
-    "read_vectors",
 ]

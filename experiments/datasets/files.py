@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import scipy.sparse
 
-from experiments.datasets.vectors import VectorFormat
 from tagkin.errors import StorageError
 
 __all__ = ["Files", "Source", "label_matrix", "unpacked"]
@@ -118,15 +117,28 @@ class Files:
         return [line.strip() for line in text.split("\n")] if text else []
 
     def vectors(self, path: str) -> np.ndarray:
-        """Vectors of equal length in a file, one a row."""
+        """Vectors of equal length in an ``.hvecs`` file, one a row.
+
+        For each vector it holds the length and the numbers, as uint16, little-endian.
+        """
         data = self.read(path)
+        numbers = np.frombuffer(data[: len(data) // 2 * 2], "<u2")
+        width = 1 + int(numbers[0]) if len(numbers) else 1
         if self.looked_at[path]:
             return np.empty((0, 0))
-        try:
-            return VectorFormat.of(path).parse(data)
-        except ValueError as error:
-            self.wrong(path, f"damaged ({error})")
+        if width == 1 or len(data) % (2 * width):
+            self.wrong(
+                path,
+                f"damaged ({len(data):,} bytes are not a whole number of vectors with {width - 1} "
+                "numbers each; the file may have been cut off)",
+            )
             return np.empty((0, 0))
+        rows = numbers.reshape(-1, width)
+        if (other := np.flatnonzero(rows[:, 0] != width - 1)).size:
+            found = f"vector {other[0]} has {rows[other[0], 0]} numbers where the first has"
+            self.wrong(path, f"damaged ({found} {width - 1})")
+            return np.empty((0, 0))
+        return rows[:, 1:]
 
     def same_number(self, path: str, found: int, what: str, expected: int, other: str) -> None:
         """Remember if a file has not as many of something as another file has."""

@@ -11,14 +11,13 @@ from experiments.datasets.base import Dataset
 from experiments.datasets.mirflickr import load_mirflickr
 from experiments.datasets.nuswide import load_nuswide
 from experiments.datasets.standins import load_coco, load_flickr8k, load_photos
-from experiments.datasets.tagprop import load_corel5k, load_espgame, load_iaprtc12
+from experiments.datasets.tagprop import load_espgame, load_iaprtc12
 from tagkin.errors import InvalidInput
 
 __all__ = ["DATASETS", "open_dataset"]
 
 _READERS: dict[str, Callable[[str | os.PathLike[str]], Dataset]] = {
     "coco": load_coco,
-    "corel5k": load_corel5k,
     "espgame": load_espgame,
     "flickr8k": load_flickr8k,
     "iaprtc12": load_iaprtc12,

@@ -1,4 +1,4 @@
-"""Readers of Corel5k, ESP-Game and IAPR-TC12 as they were published with TagProp.
+"""Readers of ESP-Game and IAPR-TC12 as they were published with TagProp.
 
 Guillaumin et al. (2009) published for each of them the split, the dictionary and the labels that
 the literature uses since; the images come from elsewhere. The folder of a dataset NAME has
@@ -17,7 +17,7 @@ import scipy.sparse
 from experiments.datasets.base import Dataset
 from experiments.datasets.files import Files, Source
 
-__all__ = ["load_corel5k", "load_espgame", "load_iaprtc12"]
+__all__ = ["load_espgame", "load_iaprtc12"]
 
 _HOME = "M. Guillaumin's page of data at INRIA's LEAR team (lear.inrialpes.fr)"
 _IAPRTC12 = Source(
@@ -36,11 +36,6 @@ _ESPGAME = Source(
         "ESP-ImageSet.tar.gz": "the images; to be unpacked into the same folder",
     },
 )
-_COREL5K = Source(
-    "Corel5k",
-    f"{_HOME}; the images were sold on CDs and are not published",
-    {"corel5k.20091111.tar.bz2": "lists, dictionary, labels (3 MB of it) and features"},
-)
 _PLACES = ("images/{0}.jpg", "{0}.jpg", "images/{0.name}.jpg", "images/{0}.jpeg", "{0}.jpeg")
 
 
@@ -58,14 +53,6 @@ def load_espgame(folder: str | os.PathLike[str]) -> Dataset:
     Images are in ``ESP-ImageSet/images`` or ``images`` in the folder.
     """
     return _load("espgame", folder, _ESPGAME, ("ESP-ImageSet/images/{0.name}.jpg", *_PLACES))
-
-
-def load_corel5k(folder: str | os.PathLike[str]) -> Dataset:
-    """Corel5k: 4,500 training and 499 test images, 260 labels, no users' tags.
-
-    Images are ``images/1000/1000.jpeg`` in the folder, with or without the ``images``.
-    """
-    return _load("corel5k", folder, _COREL5K, _PLACES)
 
 
 def _load(
