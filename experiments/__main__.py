@@ -28,17 +28,19 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+import tagkin
 from experiments import made
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
 from experiments.store import Missing
 from tagkin.errors import TagkinError
 
-KEPT = Path("build/results")
+KEPT = Path("build/results", made.minor(tagkin.__version__))  # another version computes anew
 FIGURES = (
     *(("run", "coco"), ("run", "flickr8k"), ("run", "photos")),
     *(("ablation",), ("audit-small",), ("audit-names",), ("confidence",), ("loop",)),
     *(("names", "photos"), ("names", "--alone"), ("languages",), ("trust",)),
+    ("trust", "photos", "flickr8k", "--forgotten", "--sizes", "100", "400"),
     ("recipes", "flickr8k", "coco", "tags"),
 )
 

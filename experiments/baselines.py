@@ -1,4 +1,4 @@
-"""Well-known baselines that are not in the paper: ML-kNN and logistic regression."""
+"""A well-known baseline that is not in the paper: logistic regression."""
 
 from __future__ import annotations
 
@@ -8,58 +8,7 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from tagkin.arrays import Array
-
-__all__ = ["LogisticProbe", "MLkNN"]
-
-
-class MLkNN:
-    """ML-kNN: for each label, Bayes' rule on how many of the K neighbours have it.
-
-    Zhang, Zhou. ML-kNN: a lazy learning approach to multi-label learning. Pattern Recognition,
-    2007. Laplace smoothing of 1. Scores are posterior probabilities.
-    """
-
-    def __init__(self, n_neighbors: int = 10):
-        self.n_neighbors = n_neighbors
-
-    def fit_neighbors(self, indices: Array, distances: Array, Y: scipy.sparse.csr_array) -> Self:
-        """Learn from the neighbours (N×k) of labelled images and their labels (N×D)."""
-        self.labels_ = scipy.sparse.csr_array(Y, dtype=np.float32)
-        n, d = self.labels_.shape
-        k = min(self.n_neighbors, indices.shape[1])
-        counts = self._counts(indices[:, :k])
-        cell = counts + (k + 1) * np.arange(d)
-        every = np.bincount(cell.ravel(), minlength=d * (k + 1)).reshape(d, k + 1)
-        rows, columns = self.labels_.nonzero()
-        with_it = np.bincount(cell[rows, columns], minlength=d * (k + 1)).reshape(d, k + 1)
-        prior = (1 + with_it.sum(axis=1)) / (2 + n)
-        self.posterior_ = _posterior(prior, with_it, every - with_it)
-        return self
-
-    def score_neighbors(self, indices: Array, distances: Array) -> np.ndarray:
-        """Probability of every label (n×D), given neighbours (n×k)."""
-        d, width = self.posterior_.shape
-        counts = self._counts(indices[:, : width - 1])
-        return self.posterior_[np.arange(d), counts].astype(np.float32)
-
-    def _counts(self, indices: np.ndarray) -> np.ndarray:
-        """Number of neighbours with each label, shape (n, D)."""
-        n, k = indices.shape
-        neighbors = scipy.sparse.csr_array(
-            (np.ones(n * k, np.float32), indices.ravel(), k * np.arange(n + 1)),
-            shape=(n, self.labels_.shape[0]),
-        )
-        return (neighbors @ self.labels_).toarray().astype(np.int64)
-
-
-def _posterior(prior: np.ndarray, with_it: np.ndarray, without: np.ndarray) -> np.ndarray:
-    """P(label | j neighbours have it), shape (D, K+1), from counts of images for each j."""
-    width = with_it.shape[1]
-    carried = (1 + with_it) / (width + with_it.sum(axis=1, keepdims=True))
-    absent = (1 + without) / (width + without.sum(axis=1, keepdims=True))
-    yes, no = prior[:, None] * carried, (1 - prior[:, None]) * absent
-    return yes / (yes + no)
+__all__ = ["LogisticProbe"]
 
 
 class LogisticProbe:

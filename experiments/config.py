@@ -41,14 +41,12 @@ class Config:
     neighbors: tuple[int, ...] = (20, 50, 100, 200)
     """Numbers of neighbours that voting tries."""
     max_learned_neighbors: int = 100
-    """Most neighbours that ML-kNN and TagProp learn from; TagProp tries the upper half only."""
+    """Most neighbours that TagProp learns from; it tries the upper half only."""
     curve: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 200)
     """Numbers of neighbours on the curves of experiment 4."""
     per_label: tuple[int, ...] = (1, 2, 5)
     decays: tuple[float, ...] = (1.0, 3.0, 10.0)
     costs: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-    penalties: tuple[float, ...] = (0.1, 0.3, 1.0)
-    """Penalties of the logistic regression."""
     regularizations: tuple[float, ...] = (2.0,)
     """Values besides the paper's that are tried for the best setting."""
     sub_known: int = 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.methods import PAPER_METHODS, Setting, grid, methods_for, score
+from experiments.methods import PAPER_METHODS, Setting, grid, score
 from experiments.neighborhoods import neighborhood_jaccard
 from experiments.selection import neighbor_lists
 from experiments.study import Measured, Step, Study
@@ -28,7 +28,7 @@ def steps(study: Study) -> Iterator[Step]:
     for kappa in study.config.regularizations:
         yield Step(f"settings, κ = {kappa:g}", 15 * size, partial(_quick, study, kappa))
     for recipe in ("visual", "linear"):
-        for method in methods_for("expert", recipe):
+        for method in PAPER_METHODS:
             yield Step(
                 f"{method}, {recipe}", 10 * size, partial(chosen, study, "expert", recipe, method)
             )

@@ -29,8 +29,10 @@ __all__ = [
     "DOCS",
     "RESULTS",
     "command",
+    "is_current",
     "machine",
     "markdown",
+    "minor",
     "note",
     "read",
     "render",
@@ -155,6 +157,21 @@ def _put(path: Path, how: dict[str, str]) -> None:
     made[path.resolve().relative_to(stored.parent.resolve()).as_posix()] = how
     lines = [f"{json.dumps(name)}: {json.dumps(made[name])}" for name in sorted(made)]
     stored.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def is_current(path: Path) -> bool:
+    """Return whether a file is there and of this minor version, so it may be added to."""
+    stored = _made_file(path)
+    if not path.exists() or not stored.exists():
+        return False
+    name = path.resolve().relative_to(stored.parent.resolve()).as_posix()
+    how = json.loads(stored.read_text()).get(name)
+    return how is not None and minor(how["version"]) == minor(tagkin.__version__)
+
+
+def minor(version: str) -> str:
+    """Return the first two numbers of a version."""
+    return ".".join(version.split(".")[:2])
 
 
 def _made_file(path: Path) -> Path:

@@ -11,30 +11,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from experiments.baselines import LogisticProbe, MLkNN
 from experiments.config import Config
 from tagkin import LinearSVM, NeighborVoting, TagProp, TagRelevance, TwoPassKNN
 from tagkin.neighbors import ExactNeighbors, Neighbors
 
 __all__ = [
-    "BASELINES",
     "PAPER_METHODS",
     "NeighborLists",
     "grid",
-    "methods_for",
     "score",
     "setting_text",
 ]
 
 PAPER_METHODS = ("NNvot", "TagRel", "TagProp", "2PKNN", "SVM")
-BASELINES = ("ML-kNN", "logistic regression")
 Setting = dict[str, Any]
-
-
-def methods_for(kind: str, recipe: str) -> tuple[str, ...]:
-    """The methods to run with a recipe; logistic regression is for visual features only."""
-    probed = kind == "expert" and recipe == "visual"
-    return (*PAPER_METHODS, *(BASELINES if probed else BASELINES[:1]))
 
 
 def grid(method: str, config: Config) -> list[Setting]:
@@ -45,14 +35,9 @@ def grid(method: str, config: Config) -> list[Setting]:
         return [{"K": k} for k in config.neighbors]
     if method == "TagProp":
         return [{"K": k} for k in config.neighbors if low <= k <= high]
-    if method == "ML-kNN":
-        return [{"K": k} for k in config.neighbors if k <= high]
     if method == "2PKNN":
         return [{"K1": k, "w": w} for k, w in product(config.per_label, config.decays)]
-    if method == "SVM":
-        return [{"C": c} for c in config.costs]
-    # from strong to weak, so that each fit is a good start for the next
-    return [{"penalty": p} for p in sorted(config.penalties, reverse=True)]
+    return [{"C": c} for c in config.costs]
 
 
 def setting_text(setting: Setting) -> str:
@@ -102,35 +87,22 @@ class NeighborLists:
         return TwoPassKNN(self.n_per_label).fit(self.known, self.Y).kneighbors(self.new)
 
 
-def score(method: str, setting: Setting, lists: NeighborLists, start: Any = None) -> np.ndarray:
+def score(method: str, setting: Setting, lists: NeighborLists) -> np.ndarray:
     """Scores (n×D) of the new images."""
-    return score_warm(method, setting, lists, start)[0]
-
-
-def score_warm(
-    method: str, setting: Setting, lists: NeighborLists, start: Any = None
-) -> tuple[np.ndarray, Any]:
-    """Scores, and a warm start for the next setting."""
     Y = lists.Y
     if method in ("NNvot", "TagRel"):
         voting = NeighborVoting if method == "NNvot" else TagRelevance
         fitted = voting(setting["K"]).fit_neighbors(*lists.unused, Y)
-        return _single(fitted.score_neighbors(*lists.of_new)), None
+        return _single(fitted.score_neighbors(*lists.of_new))
     if method == "TagProp":
         learned = TagProp(setting["K"]).fit_neighbors(*lists.of_known, Y)
-        return _single(learned.score_neighbors(*lists.of_new)), None
-    if method == "ML-kNN":
-        bayes = MLkNN(setting["K"]).fit_neighbors(*lists.of_known, Y)
-        return bayes.score_neighbors(*lists.of_new), None
+        return _single(learned.score_neighbors(*lists.of_new))
     if method == "2PKNN":
         two = TwoPassKNN(setting["K1"], decay=setting["w"]).fit_neighbors(*lists.unused, Y)
-        return _single(two.score_neighbors(*lists.balanced)), None
+        return _single(two.score_neighbors(*lists.balanced))
     if method == "SVM":
         machine = LinearSVM(setting["C"]).fit(lists.known, Y)
-        return _single(machine.decision_function(lists.new)), None
-    if method == "logistic regression":
-        probe = LogisticProbe(setting["penalty"]).fit(lists.known, Y, start)
-        return probe.decision_function(lists.new), probe.flat_
+        return _single(machine.decision_function(lists.new))
     raise ValueError(f"unknown method {method!r}")
 
 
@@ -138,10 +110,8 @@ def scored_grid(
     method: str, config: Config, lists: NeighborLists
 ) -> Iterator[tuple[Setting, np.ndarray]]:
     """Every setting of a method with its scores."""
-    start = None
     for setting in grid(method, config):
-        scores, start = score_warm(method, setting, lists, start)
-        yield setting, scores
+        yield setting, score(method, setting, lists)
 
 
 def _single(scores: Any) -> np.ndarray:

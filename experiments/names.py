@@ -136,36 +136,6 @@ def summarized(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return table
 
 
-def draw_curves(tables: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    """One panel for each dataset."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "tagkin"
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(tables), figsize=(4.2 * len(tables), 3.4), squeeze=False)
-    for panel, (name, table) in zip(axes[0], tables.items(), strict=True):
-        sizes = [row["labelled"] for row in table]
-        at = range(len(sizes))
-        for key, style in (("with names", "o-"), ("without names", "s--")):
-            values = [float(row[key]) if row[key] else np.nan for row in table]
-            panel.plot(at, values, style, label=key, markersize=4)
-        panel.set_xticks(list(at), [_short(size) for size in sizes], fontsize=8)
-        panel.set_title(name, fontsize=10)
-        panel.set_xlabel("labelled images")
-        panel.grid(alpha=0.3)
-        panel.set_ylim(bottom=0)
-    axes[0][0].set_ylabel("MAP, %")
-    axes[0][0].legend(loc="lower right", fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-
-
-def _short(size: int) -> str:
-    return f"{size:,}" if size < 10_000 else f"{size / 1000:.0f}k"
-
-
 # --- names alone -------------------------------------------------------------------------
 
 
@@ -211,17 +181,11 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"{name}: {row}", flush=True)
             made.write(raw, sorted(rows, key=lambda one: (one["labelled"], one["draw"])))
         made.write(given.output / f"names-{name}.csv", summarized(_read(raw)))
-    stored = {n: given.output / f"names-{n}.csv" for n in SIZES}
-    tables = {n: list(csv.DictReader(p.open())) for n, p in stored.items() if p.exists()}
-    for table in tables.values():
-        for row in table:
-            row["labelled"] = int(row["labelled"])
-    draw_curves(tables, given.output / "names-curves.svg")
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """What was measured before; it is not measured again."""
-    if not path.exists():
+    """What this version measured before; it is not measured again."""
+    if not made.is_current(path):
         return []
     kinds = {"labelled": int, "draw": int, "without": float, "with": float}
     with path.open() as file:

@@ -29,6 +29,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.neural_network import MLPClassifier
 
+import tagkin
 from experiments import made
 from experiments.baselines import LogisticProbe
 from experiments.bootstrap import interval, resample_weights, weighted_map
@@ -50,7 +51,7 @@ from tagkin.evaluation import evaluate, mean_average_precision
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
-SCORES = ROOT / "build" / "recipes"
+SCORES = ROOT / "build" / "results" / made.minor(tagkin.__version__) / "recipes"
 BEST, RESAMPLES, EPOCHS = "annotator (kin and read-out)", 200, 12
 
 

@@ -13,7 +13,7 @@ from experiments.bootstrap import measure, resample_weights
 from experiments.config import Config
 from experiments.datasets import Dataset
 from experiments.embeddings import Embeddings, embed
-from experiments.methods import NeighborLists, Setting, grid, methods_for, score
+from experiments.methods import PAPER_METHODS, NeighborLists, Setting, grid, score
 from experiments.problem import Problem, expert_problem, open_data, tag_problem
 from experiments.selection import best_setting, cross_validated, neighbor_lists
 from experiments.store import Store, slug
@@ -120,7 +120,7 @@ class Study:
         regularization: float | None = None,
     ) -> dict[str, np.ndarray]:
         """MAP of every setting in every fold."""
-        asked = methods_for(kind, recipe) if methods is None else methods
+        asked = PAPER_METHODS if methods is None else methods
 
         def compute() -> dict[str, np.ndarray]:
             return cross_validated(self.problem(kind), recipe, self.config, asked, regularization)

@@ -11,7 +11,7 @@ from experiments import expert, photos, published, tags
 from experiments.bootstrap import interval
 from experiments.comparisons import difference, holm, p_text, semantic, semantic_over_visual, span
 from experiments.curve_tables import curve_tables
-from experiments.methods import BASELINES, PAPER_METHODS, methods_for, setting_text
+from experiments.methods import PAPER_METHODS, setting_text
 from experiments.store import Missing
 from experiments.study import Measured, Study
 from experiments.tabular import Table
@@ -33,7 +33,7 @@ def all_tables(study: Study) -> Iterator[Table]:
     if of_tags:
         makers += [tag_table, *_comparisons("tags"), ablation_table]
     makers.append(kernel_table)
-    for make in (*makers, *curve_tables(of_tags), baseline_table):
+    for make in (*makers, *curve_tables(of_tags)):
         try:
             yield make(study)
         except Missing:
@@ -68,7 +68,7 @@ def _cells(found: Measured) -> list[float | int | str]:
 
 def _measured_rows(study: Study, kind: str) -> Iterator[list]:
     for space, recipe in (("visual", "visual"), ("semantic", semantic(kind))):
-        for method in methods_for(kind, recipe):
+        for method in PAPER_METHODS:
             setting = setting_text(study.setting(kind, recipe, method))
             yield [space, method, setting, *_cells(expert.chosen(study, kind, recipe, method))]
     ridge = expert.kernel_ridge(study, kind)
@@ -95,8 +95,8 @@ def expert_table(study: Study) -> Table:
         _columns(study),
         rows,
         "Settings chosen by 3-fold cross-validation on training images, with the space learned "
-        "again in each fold; for C, the largest value within half a point of the best MAP. ML-kNN, "
-        "logistic regression and kernel ridge are not in the paper. Intervals: "
+        "again in each fold; for C, the largest value within half a point of the best MAP. Kernel "
+        "ridge is not in the paper. Intervals: "
         f"{study.config.resamples} bootstrap resamples of the test images.",
     )
 
@@ -171,7 +171,7 @@ def _gains(kind: str, study: Study) -> Table:
     """Test every claim of "semantic over visual"."""
     number, datasets = _experiment(study, kind)
     heads = _heads(study)
-    methods = methods_for(kind, semantic(kind))
+    methods = PAPER_METHODS
     columns = ["method"]
     for head in heads[:3]:
         columns += [f"{head} gain", "95 % interval"]
@@ -197,28 +197,6 @@ def _gains(kind: str, study: Study) -> Table:
     )
     title = f"Experiment {number}, {_name(study)}: semantic over visual"
     return Table(f"{_name(study)}-{number}-{kind}-gains", title, columns, rows, note)
-
-
-def baseline_table(study: Study) -> Table:
-    """Methods in the semantic space against baselines on the visual features."""
-    least = 1 / study.config.resamples
-    rows = []
-    ours = {m: expert.chosen(study, "expert", "linear", m) for m in PAPER_METHODS}
-    ours["kernel ridge"] = expert.kernel_ridge(study, "expert")
-    words, best = expert.best(study)
-    ours[f"best by cross-validation ({words})"] = best
-    for name, found in ours.items():
-        row: list = [name, 100 * found.values[0]]
-        for baseline in BASELINES:
-            one = difference(found, expert.chosen(study, "expert", "visual", baseline))
-            between = span(one)
-            row += [100 * one.value, between, p_text(one.p, least)]
-        rows.append(row)
-    columns = ["in the space", "MAP"]
-    for baseline in BASELINES:
-        columns += [f"over {baseline}", "95 % interval", "p"]
-    title = f"Beyond the paper, {_name(study)}: against baselines on the visual features"
-    return Table(f"{_name(study)}-6-baselines", title, columns, rows)
 
 
 def ablation_table(study: Study) -> Table:

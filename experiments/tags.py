@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from experiments.expert import curve, kernel_ridge
-from experiments.methods import PAPER_METHODS, methods_for
+from experiments.methods import PAPER_METHODS
 from experiments.study import Measured, Step, Study
 
 __all__ = ["RECIPES", "chosen_in", "steps"]
@@ -22,9 +22,7 @@ def steps(study: Study) -> Iterator[Step]:
             f"settings from tags, {recipe}", 70 * size, partial(study.trials, "tags", recipe)
         )
     for recipe in RECIPES:
-        for method in (
-            methods_for("tags", recipe) if recipe in ("visual", "denoised") else PAPER_METHODS
-        ):
+        for method in PAPER_METHODS:
             yield Step(
                 f"{method} from tags, {recipe}",
                 10 * size,

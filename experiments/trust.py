@@ -242,7 +242,7 @@ def write_page(rows: list[dict[str, Any]], target: Path) -> None:
         ("ALONE", _table(_read_alone(target / "names-alone.csv"))),
     ):
         text = text.replace(f"<!-- {mark} -->", part)
-    (target / "trust.md").write_text(text, encoding="utf-8")
+    (target / "trust.md").write_text(made.render(text), encoding="utf-8")
     made.note(target / "trust.md")
 
 
@@ -300,7 +300,8 @@ def main(arguments: list[str] | None = None) -> None:
     for draw in range(options.draws):
         for name, task in tasks.items():
             for size in options.sizes:
-                rows, key = _read(path), (name, size, draw)
+                rows = _read(path) if made.is_current(path) else []
+                key = (name, size, draw)
                 if any((r["collection"], r["tagged"], r["draw"]) == key for r in rows):
                     continue
                 _write(path, [*rows, {"collection": name, **measure_draw(task, size, draw)}])

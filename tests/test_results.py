@@ -102,6 +102,16 @@ def test_a_result_is_written_with_how_it_was_made(tmp_path):
     assert set(json.loads((tmp_path / "made.json").read_text())) == {"speed.csv", "other.csv"}
 
 
+def test_results_of_another_version_are_not_added_to(tmp_path):
+    file = tmp_path / "draws.csv"
+    assert not made.is_current(file)
+    made.write(file, [{"draw": 1}])
+    assert made.is_current(file)
+    noted = tmp_path / "made.json"
+    noted.write_text(noted.read_text().replace(tagkin.__version__, "0.0.1"))
+    assert not made.is_current(file)
+
+
 def test_tables_of_another_machine_keep_its_name(tmp_path):
     there, here = tmp_path / "there", tmp_path / "here"
     made.write(there / "gpu.csv", [{"x": 1}])
