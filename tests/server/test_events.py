@@ -101,6 +101,15 @@ def test_of_copies_the_earliest_time_counts(catalogue: Catalogue) -> None:
     assert moments == {a: Moment(np.datetime64("2016-07-12T14:10:00.250"), "")}
 
 
+@pytest.mark.parametrize("taken", ["2016-07-12", "2016-07-12T00:00:00", "2000-01-01T00:00:12"])
+def test_no_photograph_was_taken_by_a_clock_that_was_never_set(
+    catalogue: Catalogue, taken: str
+) -> None:
+    put_times(catalogue, {"a.jpg": taken})
+    a = content(catalogue, "a.jpg")
+    assert np.isnat(read_moments(catalogue.database, [a])[a].time)
+
+
 # --- the events of a collection ----------------------------------------------------------------
 
 
@@ -135,7 +144,7 @@ def test_an_event_that_is_too_large_for_a_page_is_several(catalogue: Catalogue) 
             catalogue.database.execute(
                 "INSERT INTO photographs (path, content, size, mtime, inode, added, taken) "
                 "VALUES (?, ?, 1, 1, 1, ?, ?)",
-                (f"many/{k}.jpg", number, run, f"2001-01-01T00:00:{k % 60:02}"),
+                (f"many/{k}.jpg", number, run, f"2001-01-01T12:00:{k % 60:02}"),
             )
     events = EventIndex(catalogue.database)
     assert [len(events.members(event)) for event in range(2)] == [MOST, 10]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.catalogue.database import LISTED, Database, Row, as_list
+from tagkin.collection.times import leave_out_unset, to_seconds
 
 __all__ = ["EventIndex", "Moment", "read_moments", "split_events"]
 
@@ -25,19 +26,25 @@ class Moment(NamedTuple):
 
 
 def read_moments(database: Database, contents: Iterable[int] | None = None) -> dict[int, Moment]:
-    """Return the moments of existing contents, or of some of them; of copies, the earliest."""
+    """Return the moments of existing contents, or of some of them; of copies, the earliest.
+
+    Clocks that were never set and dates without a time are unknown times.
+    """
     condition, values = (
         ("", ()) if contents is None else (f"AND content {LISTED} ", (as_list(contents),))
     )
     rows = database.rows(
-        "SELECT content, min(taken), min(path) FROM photographs "
+        "SELECT content, min(taken), coalesce(camera, ''), min(path) FROM photographs "
         f"WHERE gone IS NULL AND content IS NOT NULL {condition}GROUP BY content",
         values,
     )
-    times = np.array([taken or "NaT" for _, taken, _ in rows], dtype="datetime64[ms]")
+    seconds = leave_out_unset(to_seconds([row[1] for row in rows]), [row[2] for row in rows])
+    times = np.full(len(rows), np.datetime64("NaT"), "datetime64[ms]")
+    is_known = ~np.isnan(seconds)
+    times[is_known] = np.round(1000 * seconds[is_known]).astype(np.int64)
     return {
         content: Moment(time, path.rpartition("/")[0])
-        for (content, _, path), time in zip(rows, times, strict=True)
+        for (content, _, _, path), time in zip(rows, times, strict=True)
     }
 
 
