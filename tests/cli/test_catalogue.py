@@ -57,6 +57,28 @@ def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
     assert lines(done(run("status", "--json")))[0]["root"] == str(tmp_path / "two")
 
 
+def test_a_folder_of_which_nothing_is_learned_is_not_one_that_could_be_meant(run, tmp_path):
+    make_photographs(tmp_path / "one", n_each=1)
+    done(run("scan", "one"))
+    (tmp_path / "two").mkdir()
+    for path in (tmp_path / "one").glob("*.jpg"):
+        shutil.copy(path, tmp_path / "two")
+    result = run("suggest", "two")
+    assert result.exit_code == 1
+    assert "two is not a collection yet: tagkin scan two" in result.stderr
+    assert lines(done(run("status", "--json")))[0]["root"] == "one"
+    done(run("scan", "two"))
+    assert "catalogues of 2 folders" in run("status").stderr
+
+
+def test_a_catalogue_that_is_named_makes_no_folder(run, tmp_path):
+    make_photographs(tmp_path / "photos", n_each=1)
+    place = tmp_path / "nowhere" / "deep" / "x.sqlite"
+    result = run("scan", "photos", "--catalogue", place)
+    assert (result.exit_code, "There is no folder" in result.stderr) == (1, True)
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_catalogue_that_is_named_changes_no_default(run, tmp_path, monkeypatch):
     make_photographs(tmp_path / "photos", n_each=1)
     (first,) = lines(done(run("scan", "photos", "--json")))

@@ -165,6 +165,31 @@ def test_sentences_for_people(run, photos, catalogue):
     assert "decision" in run("undo", *where).stderr
 
 
+def test_undo_after_renames_says_what_is_left_in_one_line_each(run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    run("accept", "--tag", "red", "--at-least", "0.5", *where)
+    run("write", "--sidecars", "img.xmp", *where)
+    written = sorted(photos.glob("*.xmp"))
+    for end in ("jpg", "xmp"):
+        old = written[0].with_suffix(f".{end}")
+        old.rename(old.with_name(f"renamed.{end}"))
+    result = run("undo", *where)
+    assert result.exit_code == 1
+    n_undone = len(written) - 1
+    assert (
+        f"Undid a part of run 5 (write): removed {n_undone} file{'s' * (n_undone > 1)} that it had "
+        "made; 1 file not undone." in result.stderr
+    )
+    (note,) = (text for text in result.stderr.splitlines() if text.startswith("Note: "))
+    assert note.count(written[0].name) == 1
+    assert "Scan the folder, then undo again" in result.stderr
+    assert "undone in part by run 6" in " ".join(run("history", *where).stdout.split())
+    run("scan", *where)
+    assert "Undid run 5 (write)" in run("undo", *where).stderr
+    assert not list(photos.glob("*.xmp"))
+    assert "in part" not in run("history", *where).stdout
+
+
 def test_a_dry_run_says_how_a_new_sidecar_is_named_and_why(run, photos, catalogue):
     where = ("--dry-run", "--json", "--catalogue", catalogue)
     run("accept", "--tag", "red", "--at-least", "0.5", "--catalogue", catalogue)

@@ -50,6 +50,7 @@ def test_the_plan_then_the_files_then_undo(
     before = bytes_of(root)
     page = plan_page(browser)
     assert "Write 3 files" in page
+    assert "Lightroom reads sidecars of RAW files only" in page
     assert "4 tags into 3 sidecars, 1 of them new" in page
     for text in ("2024/d.jpg.xmp", "new sidecar, ", "a.jpg.xmp", "existing sidecar", "holiday"):
         assert text in page

@@ -65,7 +65,7 @@ from tagkin.catalogue.decision_records import ACCEPTED, REJECTED
 from tagkin.catalogue.decisions import Batch, Decided, Pair, Shown
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.known_catalogues import is_catalogued
+from tagkin.catalogue.known_catalogues import forget_catalogue, is_catalogued
 from tagkin.catalogue.photographs import ContentFile, TaggedContent
 from tagkin.catalogue.runs import DecisionCounts, PastRun
 from tagkin.catalogue.scanner import Scan
@@ -103,6 +103,7 @@ __all__ = [
     "TagsChanged",
     "UndoResult",
     "WriteRun",
+    "forget_catalogue",
     "is_catalogued",
     "open_catalogue",
     "open_for_scan",

@@ -342,6 +342,10 @@ def open_for_scan(
     root = Path(os.path.realpath(folder))
     is_named = path is not None
     path = path.absolute() if path is not None else _choose_path(root)
+    if is_named and not path.parent.is_dir():
+        raise InvalidInput(
+            f"There is no folder {path.parent} for the catalogue. Make it, or name another place."
+        )
     if not path.exists() and not known_catalogues.server_name(root) and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     database = Database(path, write=True, create=True, command=command, dry_run=dry_run)

@@ -22,6 +22,7 @@ __all__ = [
     "default_data_folder",
     "find_catalogue",
     "find_root",
+    "forget_catalogue",
     "is_catalogued",
     "known_catalogues",
     "new_path",
@@ -76,7 +77,15 @@ def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
     known = {r: c for r, c in known_catalogues().items() if c != catalogue}
     if is_named and find_root(root, known) is not None:
         return
-    known[root] = catalogue
+    _store({**known, root: catalogue})
+
+
+def forget_catalogue(root: Path) -> None:
+    """Forget which catalogue a folder has; the file stays, and the next scan finds it."""
+    _store({r: c for r, c in known_catalogues().items() if r != root})
+
+
+def _store(known: Mapping[Path, Path]) -> None:
     memory = {str(r): str(c) for r, c in known.items()}
     path = _memory_file()
     try:
@@ -84,7 +93,7 @@ def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
         write_whole(path, json.dumps(memory, indent=1).encode("utf-8"), private=True)
     except OSError as error:
         raise StorageError(
-            f"{path}, which notes the catalogue of {root}, cannot be written: {error.strerror}. "
+            f"{path}, which notes where catalogues are, cannot be written: {error.strerror}. "
             "Name another folder with TAGKIN_CATALOGUES."
         ) from error
 

@@ -77,11 +77,17 @@ class UndoResult:
         """Files that somebody changed or removed since, so not every byte is as before."""
         return [file for file in self.files if file.how in ("untagged", "kept", "gone")]
 
+    @property
+    def n_left(self) -> int:
+        """Files that still have what the run wrote, as far as anybody knows."""
+        return len(self.failures) + sum(file.how == "gone" for file in self.files)
+
     def describe(self) -> str:
         """Count what happened to files, for example ``restored 2 files byte for byte``."""
         n = Counter(file.how for file in self.files)
         parts = [text.format(count(n[how], what)) for how, what, text in _UNDONE if n[how]]
-        return " and ".join(parts) or "nothing was left of its changes"
+        left = f"; {count(self.n_left, 'file')} not undone" if self.n_left else ""
+        return (" and ".join(parts) or "nothing was left of its changes") + left
 
 
 def undo_run(database: Database, source: Source, number: int | None, step: Progress) -> UndoResult:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ def open_for_command(
     return opened
 
 
+@contextmanager
 def open_collection(
     folder: Path | None,
     catalogue: Path | None,
@@ -43,24 +45,33 @@ def open_collection(
     *,
     write: bool = False,
     dry_run: bool = False,
-) -> Catalogue:
-    """Open the catalogue of a folder; a folder without a catalogue is scanned first."""
-    from tagkin.catalogue import is_catalogued, open_for_scan
+) -> Iterator[Catalogue]:
+    """Open the catalogue of a folder; a folder without a catalogue is scanned first.
+
+    A folder of which nothing could be learned is forgotten, so it is not one of two that a later
+    command could mean.
+    """
+    from tagkin.catalogue import forget_catalogue, is_catalogued, open_for_scan
 
     if folder is None or is_catalogued(folder, catalogue):
-        return open_for_command(
+        with open_for_command(
             catalogue, command, write=write, near=folder, dry_run=dry_run and write
-        )
-    opened = open_for_scan(folder, catalogue, command=command, dry_run=dry_run)
-    show_server_paths(opened)
-    try:
-        result = opened.scan(None, None, progress=step)
-    except BaseException:
-        opened.close()
-        raise
-    report_problems(result.failures)
-    note_files(result)
-    return opened
+        ) as opened:
+            yield opened
+        return
+    with open_for_scan(folder, catalogue, command=command, dry_run=dry_run) as opened:
+        show_server_paths(opened)
+        try:
+            result = opened.scan(None, None, progress=step)
+            report_problems(result.failures)
+            note_files(result)
+            yield opened
+        except InvalidInput:
+            if not dry_run:
+                forget_catalogue(opened.root)
+                shown = relative(opened.root)
+                note(f"{shown} is not a collection yet: tagkin scan {shown}")
+            raise
 
 
 def open_near(photo: Path, catalogue: Path | None) -> Catalogue:

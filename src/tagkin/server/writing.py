@@ -219,7 +219,8 @@ def _write_state(result: WriteRun) -> State:
 
 
 def _undo_state(result: UndoResult) -> State:
-    text = f"Undid run {result.undoes.id}: {result.describe()}."
+    part = "a part of " if result.n_left else ""
+    text = f"Undid {part}run {result.undoes.id}: {result.describe()}."
     if result.run is None:
         text = f"Nothing of run {result.undoes.id} was undone."
     if n_gone := sum(file.how == "gone" for file in result.files):

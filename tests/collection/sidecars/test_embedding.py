@@ -137,7 +137,8 @@ def test_what_cannot_be_written_stays(tmp_path, exiftool):
     path = tmp_path / "img.jpg"
     path.write_bytes(b"junk")
     with pytest.raises(
-        SidecarError, match=r"img.jpg: exiftool could not use it .* It is unchanged"
+        SidecarError,
+        match=r"img.jpg: exiftool could not use it \(Error: [!-~ ]+\)\. It is unchanged",
     ):
         embed(path, ["sea"], exiftool)
     with pytest.raises(SidecarError, match="there is no such file"):

@@ -51,18 +51,20 @@ def history(
         table = plain_table("Run", "When", "What was done")
         table.columns[1].no_wrap = True
         table.columns[2].overflow = "fold"
+        standing = opened.runs.list_undoable([run.id for run in runs])
         for run in runs:
-            text = _describe(run, decisions.get(run.id))
+            text = _describe(run, decisions.get(run.id), is_standing=run.id in standing)
             table.add_row(str(run.id), day(run.started_at), text[0].upper() + text[1:])
         data().print(table)
 
 
-def _describe(run: PastRun, decided: DecisionCounts | None) -> str:
-    """Describe what a run did, whether it ended, and whether it was undone."""
+def _describe(run: PastRun, decided: DecisionCounts | None, *, is_standing: bool) -> str:
+    """Describe what a run did, whether it ended, and whether all of it was undone."""
     if run.ended_at is None:
         return f"{run.what}: not finished"
     text = run.describe(decided)
-    return f"{text}; undone by run {run.undone_by}" if run.undone_by else text
+    undone = "undone in part" if is_standing else "undone"
+    return f"{text}; {undone} by run {run.undone_by}" if run.undone_by else text
 
 
 @command("undo")
@@ -111,7 +113,8 @@ def undo(
             for file in result.not_exact:
                 note(f"{relative(opened.absolute(file.file))}: {file.said}.")
     for failure in result.failures:
-        note(f"{relative(failure.file)} was not restored. {failure.reason}")
+        reason = failure.reason.removeprefix(f"{failure.file}: ")
+        note(f"{relative(failure.file)} was not restored: {reason}")
     if result.failures:
         raise typer.Exit(FAILED)
 
@@ -149,7 +152,8 @@ def _summarise(result: UndoResult, dry_run: bool) -> str:
     if result.undoes.what == "write":
         if not dry_run and result.run is None:
             return f"Nothing of {run} was undone."
-        return f"{'Would undo' if dry_run else 'Undid'} {run}: {result.describe()}."
+        did = "Would undo" if dry_run else f"Undid{' a part of' if result.n_left else ''}"
+        return f"{did} {run}: {result.describe()}."
     what = count(len(result.decisions), "decision")
     if result.undoes.what == "incomplete":
         what = "the tags count as complete again"

@@ -69,7 +69,8 @@ class ExifTool:
         except BrokenPipeError:
             self.close()
             raise ExifToolError("it ended unexpectedly") from None
-        message, _, status = _read_and_clear(errors).rpartition("\n")
+        # a filter of values also puts its mark before messages
+        message, _, status = _read_and_clear(errors).replace("\x1f", "").rpartition("\n")
         # versions before 12.10 do not report their status
         if status != "0" and (status.isdigit() or message.startswith("Error")):
             lines = message.strip().splitlines() or ["it gave no reason"]
