@@ -240,10 +240,18 @@ def markdown(frame: pd.DataFrame) -> str:
     """Return a table in Markdown; columns of numbers are right-aligned."""
     cells = [[_cell(value) for value in column] for _, column in frame.items()]
     numeric = [all(c in ("", "–") or _NUMBER.fullmatch(c) for c in column) for column in cells]
-    names = [re.sub(r"^Unnamed: \d+$|\.\d+$", "", str(name)) for name in frame.columns]
+    names = [_heading(str(name), list(frame.columns)) for name in frame.columns]
     rule = ["---:" if right else "---" for right in numeric]
     rows = [names, rule, *zip(*cells, strict=True)]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _heading(name: str, columns: list[str]) -> str:
+    """Return a column's name as its file has it: pandas numbers names that are there twice."""
+    twice = re.fullmatch(r"(.*)\.\d+", name)
+    if twice and twice[1] in columns:
+        return twice[1]
+    return "" if re.fullmatch(r"Unnamed: \d+", name) else name
 
 
 def _cell(text: str) -> str:

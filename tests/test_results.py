@@ -133,5 +133,10 @@ def test_numbers_have_three_digits_and_text_stays():
     )
 
 
+def test_headings_are_those_of_the_file():
+    frame = pd.DataFrame([["1"] * 5], columns=["Unnamed: 0", "said", "said.1", "asked 0.5", "x"])
+    assert made.markdown(frame).splitlines()[0] == "|  | said | said | asked 0.5 | x |"
+
+
 def test_a_table_without_an_end_is_left_alone():
     assert made.render("<!-- table speed.csv -->\n") == "<!-- table speed.csv -->\n"
