@@ -38,14 +38,9 @@ class Measure:
     ``stolen_share``
         Of the time of all processors, the share that a virtual machine's host gave to others.
     ``peak_extra_bytes``
-        Peak resident set size within the block minus that right before it: the larger of the
-        two below.
-    ``sampled_extra_bytes``
-        From samples every ``interval`` seconds. It misses peaks within a call that holds the
-        interpreter lock, as some LAPACK wrappers do.
-    ``maxrss_extra_bytes``
-        From ``ru_maxrss``, which misses nothing but is a maximum over the life of the process:
-        ``None`` when the block stayed below an earlier peak.
+        Peak resident set size within the block minus that right before it. Samples miss peaks
+        within a call that holds the interpreter lock, as some LAPACK wrappers do; ``ru_maxrss``
+        misses nothing, but is a maximum over the life of the process. The larger one counts.
     """
 
     def __init__(self, interval: float = 0.01) -> None:
@@ -74,11 +69,10 @@ class Measure:
         self.stolen_share = stolen / (self.wall_seconds * (os.cpu_count() or 1))
         self._stop.set()
         self._sampler.join()
-        self.sampled_extra_bytes = max(self._peak, resident_bytes()) - self._before
+        sampled = max(self._peak, resident_bytes()) - self._before
         highest = max_resident_bytes()
-        rose = highest > self._earlier_max
-        self.maxrss_extra_bytes = highest - self._before if rose else None
-        self.peak_extra_bytes = max(self.sampled_extra_bytes, self.maxrss_extra_bytes or 0)
+        rose = highest - self._before if highest > self._earlier_max else 0
+        self.peak_extra_bytes = max(sampled, rose)
 
     def as_dict(self) -> dict[str, float]:
         """The measurements as numbers by name, NaN for an absent one."""
