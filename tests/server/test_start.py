@@ -159,6 +159,44 @@ def test_hidden_folders_are_not_shown(person: Browser, root: Path) -> None:
     assert len(page.elements("//ul[@class='folders']/li")) == 1
 
 
+# --- who may ask ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/start", "/folders", "/pictures/1.jpg", "/api/v1/desk"])
+def test_the_start_page_needs_both_secrets(empty: Running, person: Browser, path: str) -> None:
+    assert person.get(path).status in (200, 303, 404)
+    with_cookie, in_folder = Browser(empty.port), Browser(empty.port)
+    with_cookie.cookie, in_folder.folder = person.cookie, person.folder
+    for stranger in (Browser(empty.port), with_cookie, in_folder):
+        assert stranger.get(path).status == 403
+    assert person.get(path, Host="evil.example").status == 403
+    image = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    assert person.get(path, **image).status == 403
+
+
+@pytest.mark.parametrize("what", ["open", "immich", "sample", "quit"])
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
+)
+def test_other_pages_open_and_end_nothing(
+    empty: Running, person: Browser, what: str, headers: dict[str, str]
+) -> None:
+    body = {"address": "http://127.0.0.1:1", "key": "key"}
+    assert person.post(f"/api/v1/desk/{what}", body, **headers).status == 403
+    assert Browser(empty.port).post(f"/api/v1/desk/{what}", body).status == 403
+    state = person.get("/api/v1/desk").json
+    assert (state["state"], state["open"]) == ("idle", None)
+
+
+def test_pages_of_the_start_have_no_inline_script_or_style(person: Browser, root: Path) -> None:
+    for path in ("/start", f"/folders?{ask(root)}"):
+        page = person.get(path)
+        assert not page.elements("//script[not(@src)] | //style | //*[@style]")
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert person.get("/nowhere").elements("//a[@href='./']")
+
+
 # --- one collection after the other ----------------------------------------------------------
 
 

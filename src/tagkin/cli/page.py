@@ -96,7 +96,7 @@ def _serve_others(
     from tagkin.server.desk import open_review
     from tagkin.server.start_folders import Folders
 
-    within = Path(Folders().start() if folder is None else folder)
+    within = Path(Folders().pictures() if folder is None else folder)
     access = Access(
         host=serving.host or "",
         password=Password(_read_password(serving.password_file)),

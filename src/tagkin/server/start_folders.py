@@ -88,6 +88,16 @@ class Folders:
         self._numbers = itertools.count(1)
         self._pictures: OrderedDict[int, str] = OrderedDict()
 
+    def pictures(self) -> str:
+        """Return the person's folder Pictures."""
+        folder = user_pictures_dir()
+        if not os.path.isdir(folder):
+            raise InvalidInput(
+                f"There is no folder {folder} for pictures. Name the folder whose photographs "
+                "other machines may see."
+            )
+        return folder
+
     def start(self) -> str:
         """Return the folder that is shown first: Pictures, or else the person's own folder."""
         if self._within is not None:
