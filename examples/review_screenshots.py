@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from PIL import Image
 
@@ -43,6 +44,7 @@ MODES: dict[str, tuple[str, list[str], str]] = {
     "search": ("/search?words=sunset+over+water", [], "main img"),
     "write": ("/write", [], "#write"),
     "overview": ("/overview", [], "#map .dot"),
+    "folder": ("/../folders?path={root}", [], ".strip img"),
 }
 
 # those that are in the window have arrived; others are fetched when they are scrolled to
@@ -135,7 +137,9 @@ def taken(browser: Any, address: str, scheme: str, size: dict[str, int], names: 
         page.wait_for_function(_ALL_SEEN)
         page.evaluate(  # the folder was a temporary one
             "for (const one of document.querySelectorAll('.head .folder')) "
-            "one.textContent = '~/Pictures'"
+            "one.textContent = '~/Pictures';"
+            "const others = '.path li:not(:last-child), .places li:nth-child(n + 4)';"
+            "for (const one of document.querySelectorAll(others)) one.remove()"
         )
         yield mode, Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     context.close()
@@ -185,12 +189,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         home = Path(folder)
         os.environ["TAGKIN_CACHE"] = str(home / "cache")
+        os.environ["TAGKIN_CATALOGUES"] = str(home / "data")
+        os.environ["XDG_PICTURES_DIR"] = str(home / "Pictures")
         labels = read_labels()
         catalogue = learned(home, labels)
         names = {
             "tag": catalogue.database.value("SELECT id FROM tags WHERE name = ?", (TAG,)),
             "right": {name for name, own in labels.items() if TAG in own},
             "content": with_kin(catalogue, labels),
+            "root": quote(str(home / "Pictures"), safe=""),
         }
         with served(catalogue, home) as address:
             browser = driver.chromium.launch(executable_path=installed, args=["--no-sandbox"])
