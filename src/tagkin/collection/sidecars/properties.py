@@ -22,6 +22,7 @@ Item = str | Mapping[str, str]
 """The text of an item, or its attributes in the namespace of the property."""
 
 _CONTAINERS = tuple(f"{{{RDF}}}{kind}" for kind in ("Bag", "Seq", "Alt"))
+_ROOTS = ("xmpmeta", "xapmeta", "RDF")
 _ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
@@ -74,6 +75,8 @@ def _find_home(markup: Markup, fields: Sequence[Field]) -> Element:
     rdf = next(markup.root.iter(f"{{{RDF}}}RDF"), None)
     if rdf is None:
         raise SidecarError("it is XML, but has no rdf:RDF, so it is not XMP")
+    if (name := etree.QName(markup.root).localname) not in _ROOTS:
+        raise SidecarError(f"its XMP is inside <{name}>, where no program reads it")
     plain = [d for d in descriptions(markup.root) if d.tag == f"{{{RDF}}}Description"]
     names = {field.tag for field in fields}
     with_fields = (d for d in plain if names & ({*d.attrib} | {child.tag for child in d}))
