@@ -66,7 +66,7 @@ ALLOWED = {
     "feature_files": FOUNDATION | FILES | {"neighbors", "space", "storage"},
     "images": FILES | {"machine"},
     "collection": FILES | {"images", "labels"},
-    "features": FOUNDATION | FILES | {"images"},
+    "features": FOUNDATION | FILES | {"images", "immich"},
     "immich": FILES | {"collection", "images", "version", "wording"},
     "annotator": FOUNDATION
     | FILES
@@ -683,9 +683,10 @@ DOORS = [
                 for name in ("catalogue", "connecting", "server_source")
             ),
             "src/tagkin/cli/commands/connect.py",
+            "src/tagkin/features/eyes.py",
             *(
                 f"src/tagkin/immich/{name}.py"
-                for name in ("__init__", "client", "library", "server")
+                for name in ("__init__", "client", "eyes_service", "library", "server")
             ),
         },
         "use `Catalogue.source`",

@@ -28,7 +28,7 @@ def picture(seed: int, size: tuple[int, int] = (160, 120)) -> bytes:
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "data"))
     monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("tagkin.immich.client.PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr("tagkin.immich.http.PAUSES", (0.01, 0.01, 0.01))
     return tmp_path / "data"
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tagkin.errors import InvalidInput, ServerError
-from tagkin.immich import Connection, ImmichServer, check_address, client
+from tagkin.immich import Connection, ImmichServer, check_address, http
 from tagkin.immich.server import PERMISSIONS
 
 from .conftest import picture
@@ -106,7 +106,7 @@ def test_the_pause_that_a_server_asks_for_is_kept(immich, check, monkeypatch):
     immich.fail("GET /users/me$", *((429, {"retry-after": wait}) for wait in waits))
     assert check() == "Ada"
     assert pauses[0] == 7
-    assert pauses[1] == client.PAUSES[1]  # a date is not understood
+    assert pauses[1] == http.PAUSES[1]  # a date is not understood
     assert pauses[2] == 60  # no longer, whatever it asks for
 
 

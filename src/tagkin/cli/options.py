@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 import typer
 from typer.models import ArgumentInfo
 
-from tagkin.features.backbone_names import BACKBONES
+from tagkin.features.backbone_names import BACKBONES, EYES
 from tagkin.immich.name import NAME
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ def _exclude(other: str, option: str) -> Callable[[typer.Context, T], T]:
 def _complete_backbone(incomplete: str) -> list[str]:
     from tagkin.features.model_registry import installed_models
 
-    names = (*BACKBONES, *installed_models())
+    names = (*BACKBONES, EYES, *installed_models())
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -185,8 +185,8 @@ Backbone = Annotated[
         "--backbone",
         metavar="NAME|PATH",
         autocompletion=_complete_backbone,
-        help=f"The network that reads photographs: {' or '.join(BACKBONES)}, a model of tagkin "
-        "models list, or the path of an .onnx file.",
+        help=f"The network that reads photographs: {' or '.join(BACKBONES)}, {EYES} (see tagkin "
+        "connect), a model of tagkin models list, or the path of an .onnx file.",
     ),
 ]
 MinCount = Annotated[

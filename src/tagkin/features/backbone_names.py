@@ -9,9 +9,11 @@ from tagkin.errors import InvalidInput
 if TYPE_CHECKING:
     from tagkin.features.backbone import Backbone
 
-__all__ = ["BACKBONES", "get_backbone"]
+__all__ = ["BACKBONES", "EYES", "get_backbone"]
 
 BACKBONES = ("efficientnet-lite0-whole", "efficientnet-lite0")
+EYES = "immich"
+"""Name of the network of an Immich server."""
 
 
 def get_backbone(name: str = BACKBONES[0]) -> Backbone:
@@ -22,6 +24,8 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
     name : str
         - ``efficientnet-lite0-whole`` (the default), or ``efficientnet-lite0``, which sees the
           middle of the photograph in fewer pixels;
+        - ``immich``: the network of the machine learning service that ``tagkin connect immich``
+          was given with ``--eyes``;
         - the name of a model that ``tagkin models get`` has installed, such as ``siglip2-base``;
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing.
@@ -30,6 +34,10 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         from tagkin.features.efficientnet import EfficientNetLite0
 
         return EfficientNetLite0(name)
+    if name == EYES:
+        from tagkin.features.eyes import ImmichEyes
+
+        return ImmichEyes(name)
     from tagkin.features.onnx import OnnxEncoder
 
     if name.lower().endswith(".onnx"):

@@ -4,6 +4,7 @@
 - `client`: the address and the key, kept for this user alone; Immich's answers, with repetitions
 - `library`: photographs and tags as the server sends them, and as last listed, with their paths in
   the catalogue
+- `eyes_service`: the machine learning service, which turns pictures and texts into vectors
 - `server`: `ImmichServer`, which lists photographs, and reads and changes their tags
 """
 

@@ -9,7 +9,6 @@ import ipaddress
 import json
 import re
 import socket
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -17,11 +16,10 @@ from urllib.parse import urlencode, urlsplit
 
 from tagkin.errors import InvalidInput, ServerError, StorageError
 from tagkin.filesystem import make_private_folder, write_whole
-from tagkin.immich.http import Answer, Host, Unreachable
+from tagkin.immich.http import Answer, Host, one_line
 from tagkin.version import __version__
 
 __all__ = [
-    "PAUSES",
     "Client",
     "Connection",
     "Json",
@@ -33,10 +31,6 @@ __all__ = [
 Json: TypeAlias = Any
 """An answer of the server, which can hold anything: whoever reads it checks it."""
 
-PAUSES = (0.5, 2.0, 8.0)
-"""Seconds before a request is repeated, if the server is busy or the connection breaks."""
-_LONGEST_WAIT = 60.0  # seconds that a server may ask to wait
-_BUSY = (429, 500, 502, 503, 504)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which JSON can escape
 _FILE = "connection.json"
 _HOME = (".local", ".lan", ".internal", ".home.arpa")  # ends of names in a home network
@@ -154,23 +148,8 @@ class Client:
         self, method: str, path: str, body: bytes | None = None, *, may_be_absent: bool = False
     ) -> bytes | None:
         kind = None if body is None else "application/json"
-        for pause in (*PAUSES, None):
-            try:
-                answer = self._host.request(method, path, body, kind)
-            except Unreachable as error:
-                reason = f"cannot be reached ({error})"
-            else:
-                if may_be_absent and _is_absent(answer):
-                    return None
-                if answer.status not in _BUSY:
-                    return self._check(answer)
-                reason = f"is busy or fails (it answers {answer.status})"
-                pause = _longer(pause, answer.headers.get("retry-after"))
-            if pause is not None:
-                time.sleep(pause)
-        raise ServerError(
-            f"{self.address} {reason}. What was done so far is kept; try again later."
-        )
+        answer = self._host.request(method, path, body, kind)
+        return None if may_be_absent and _is_absent(answer) else self._check(answer)
 
     def _check(self, answer: Answer) -> bytes:
         """Return the content of an answer, unless it is an error."""
@@ -187,7 +166,7 @@ class Client:
                 "Immich's account settings, under API keys."
             )
         if 300 <= answer.status < 400:
-            elsewhere = _one_line(answer.headers.get("location", ""))
+            elsewhere = one_line(answer.headers.get("location", ""))
             raise ServerError(
                 f"{self.address} sends requests elsewhere ({elsewhere}), which tagkin does not "
                 "follow. Connect to the address where Immich itself answers."
@@ -212,16 +191,6 @@ def _is_absent(answer: Answer) -> bool:
     return answer.status == 404 or (answer.status == 400 and says_so)
 
 
-def _longer(pause: float | None, retry_after: str | None) -> float | None:
-    """Return the pause, or the longer one that the server asks for."""
-    if pause is None or not retry_after:
-        return pause
-    try:
-        return min(max(pause, float(retry_after)), _LONGEST_WAIT)
-    except ValueError:  # a date
-        return pause
-
-
 def _message(answer: Answer) -> str:
     """Return the server's own message, on one line."""
     try:
@@ -229,8 +198,4 @@ def _message(answer: Answer) -> str:
     except (ValueError, KeyError, TypeError, RecursionError):
         return "it does not say why"
     text = message if isinstance(message, str) else json.dumps(message)
-    return _one_line(text).rstrip(".")
-
-
-def _one_line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text[:200]).split())
+    return one_line(text).rstrip(".")

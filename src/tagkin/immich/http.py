@@ -21,8 +21,12 @@ from urllib.parse import urlsplit
 
 from tagkin.errors import ServerError
 
-__all__ = ["DEADLINE", "MAX_BYTES", "TIMEOUT", "Answer", "Host", "Unreachable"]
+__all__ = ["DEADLINE", "MAX_BYTES", "PAUSES", "TIMEOUT", "Answer", "Host", "one_line"]
 
+PAUSES = (0.5, 2.0, 8.0)
+"""Seconds before a request is repeated, if the server is busy or the connection breaks."""
+_LONGEST_WAIT = 60.0  # seconds that a server may ask to wait
+_BUSY = (429, 500, 502, 503, 504)
 CONNECT_TIMEOUT = 10.0  # seconds
 TIMEOUT = 60.0
 """Seconds without a byte, after which a request has failed."""
@@ -33,7 +37,7 @@ MAX_BYTES = 32 << 20
 _BLOCK = 1 << 16
 
 
-class Unreachable(Exception):
+class _Unreachable(Exception):
     """The connection failed, or broke off."""
 
 
@@ -69,13 +73,30 @@ class Host:
     ) -> Answer:
         """Return the answer to a request, whose body is of a media type `kind`.
 
+        The request must do no harm if it is repeated: it is, if the server is busy.
+
         Raises
         ------
-        Unreachable
-            If there is no answer, or only a part of it.
         ServerError
-            If the answer is too long, takes too long, or is packed.
+            If there is no answer, or if it is too long, takes too long, or is packed.
         """
+        for pause in (*PAUSES, None):
+            try:
+                answer = self._try(method, path, body, kind)
+            except _Unreachable as error:
+                reason = f"cannot be reached ({one_line(str(error))})"
+            else:
+                if answer.status not in _BUSY:
+                    return answer
+                reason = f"is busy or fails (it answers {answer.status})"
+                pause = _longer(pause, answer.headers.get("retry-after"))
+            if pause is not None:
+                time.sleep(pause)
+        raise ServerError(
+            f"{self.address} {reason}. What was done so far is kept; try again later."
+        )
+
+    def _try(self, method: str, path: str, body: bytes | None, kind: str | None) -> Answer:
         headers = self._headers | ({} if kind is None else {"Content-Type": kind})
         try:
             connection = self._idle.pop()
@@ -84,7 +105,7 @@ class Host:
             connection = _Connection(self._parts.hostname or "", port, self._context)
         try:
             return self._send(connection, method, path, body, headers)
-        except Unreachable:
+        except _Unreachable:
             _close_all(self._idle)  # the server may have closed the others as well
             raise
 
@@ -106,7 +127,7 @@ class Host:
             raise
         except (OSError, HTTPException, ValueError) as error:
             if time.monotonic() < connection.deadline:
-                raise Unreachable(str(error) or type(error).__name__) from error
+                raise _Unreachable(str(error) or type(error).__name__) from error
             raise ServerError(
                 f"{self.address} did not finish an answer within {DEADLINE:g} seconds. What was "
                 "done so far is kept; try again later."
@@ -195,6 +216,21 @@ class _Reader(RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self._connection.limit_time(self._sock)
         return self._sock.recv_into(buffer)
+
+
+def one_line(text: str) -> str:
+    """Return the start of a server's text, for a message."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text[:200]).split())
+
+
+def _longer(pause: float | None, retry_after: str | None) -> float | None:
+    """Return the pause, or the longer one that the server asks for."""
+    if pause is None or not retry_after:
+        return pause
+    try:
+        return min(max(pause, float(retry_after)), _LONGEST_WAIT)
+    except ValueError:  # a date
+        return pause
 
 
 def _close_all(connections: list[_Connection]) -> None:

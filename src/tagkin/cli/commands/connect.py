@@ -27,6 +27,10 @@ class Server(StrEnum):
 def connect(
     server: Annotated[Server, options.argument("immich")],
     address: Annotated[str, options.argument("ADDRESS")],
+    eyes: Annotated[
+        str | None,
+        typer.Option("--eyes", metavar="ADDRESS", help="Immich's machine learning service."),
+    ] = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -42,13 +46,19 @@ def connect(
     go to Immich. Only these commands connect, and only to ADDRESS. A folder of your own that is
     called immich needs its absolute path then.
 
+    With --eyes, the network in Immich's machine learning service can read the photographs of any
+    folder: tagkin train --backbone immich. The service usually has the port 3003, and takes no key.
+    Its model is ViT-B-32__openai, or what follows # in its address. Squares of photographs and your
+    tags go there. Connect again without --eyes to forget it.
+
     Examples
     --------
     tagkin connect immich https://immich.example.org
-    tagkin connect immich http://192.168.1.5:2283
+    tagkin connect immich http://192.168.1.5:2283 --eyes http://192.168.1.5:3003
     """
     from tagkin.catalogue.connecting import connect_immich
     from tagkin.catalogue.known_catalogues import server_folder
+    from tagkin.features.eyes import choose_eyes, store_eyes
     from tagkin.immich import check_address
 
     folder, address = server_folder(), check_address(address)
@@ -57,15 +67,23 @@ def connect(
             send_json({"address": address, "dry_run": True})
             return
         say(f"Would connect to {address}, and keep the key in {relative(folder)}.")
+        if eyes is not None:
+            say(f"Would connect to {eyes}, and keep its address.")
         say("Dry run; nothing was sent or written.")
         return
+    chosen = None if eyes is None else choose_eyes(eyes)
     user = connect_immich(address, _read_key())
+    store_eyes(chosen)
     if as_json:
-        send_json({"address": address, "dry_run": False, "user": user})
+        found = {} if chosen is None else {"eyes": chosen.address, "model": chosen.model}
+        send_json({"address": address, "dry_run": False, "user": user, **found})
         return
     say(f"Connected to {address} as {user}.")
     if address.startswith("http://"):
         say("The key and the pictures travel unencrypted in your network: https:// is better.")
+    if chosen is not None:
+        say(f"{chosen.model} at {chosen.address} can read photographs.")
+        say("To learn with it: ", ("tagkin train --backbone immich", "bold"))
     say("Next: ", ("tagkin review immich", "bold"))
 
 
