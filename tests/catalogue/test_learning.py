@@ -170,3 +170,15 @@ def test_a_refit_keeps_what_was_offered(tmp_path):
         catalogue.model.suggest(fitted, wanted, **options)
         assert open_suggestions(catalogue) != after  # as `tagkin suggest` asks
         check_invariants(catalogue)
+
+
+def test_the_most_doubtful_tags_are_kept_however_certain(tmp_path):
+    """A clean collection has doubts to look at, which say that they are probably none."""
+    with open_for_scan(put_red_and_blue(tmp_path / "photos")) as catalogue:
+        catalogue.scan()
+        catalogue.model.refit(Annotator(names=False))
+        doubts = catalogue.doubts.list_open(n=500)
+    assert doubts
+    confidences = [doubt.confidence for doubt in doubts]
+    assert max(confidences) < 0.5
+    assert confidences == sorted(confidences, reverse=True)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["CollectionModel", "Needs", "fit_pays"]
 
 _FEWEST = 6  # photographs with tags that can be learned from
+_N_DOUBTS = 200  # stored at least
 _FEWEST_NEW, _ENOUGH_NEW = 5, 20  # photographs with a new tag, and with new tags, for a new fit
 _IS_TAGGED = (
     "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
@@ -265,11 +266,15 @@ class CollectionModel(Part):
             run.model = read_checksum(folder)
             self._store_quality(_measure_quality(annotator))
             contents_of = contents_by_path(self._db, annotator)
+            findings = annotator.audit()
+            if len(findings) < _N_DOUBTS:  # the page shows the most doubtful, however certain
+                findings = annotator.audit(_N_DOUBTS)
+            n_doubts = Doubts(self._db).replace(run.id, findings, contents_of)
             run.outcome |= {
                 "photographs": len(annotator.files_),
                 "tags": len(annotator.vocabulary_.names_),
                 "unlearned": self._count_unlearned(),
-                "doubts": Doubts(self._db).replace(run.id, annotator.audit(), contents_of),
+                "doubts": n_doubts,
             }
         return run.id
 
