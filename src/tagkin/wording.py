@@ -11,6 +11,7 @@ __all__ = [
     "count",
     "edited_text",
     "is_by_name",
+    "main_input",
     "name_first",
     "near_text",
     "percent",
@@ -112,15 +113,30 @@ def shares_of(suggestion: object) -> dict[str, float]:
     return {name: float(share) for name, share in shares.items() if share is not None}
 
 
+def main_input(shares: Mapping[str, float]) -> str:
+    """Return the input that contributes most to a suggestion; empty if that is unknown.
+
+    It is "picture" for kin and for the photograph itself. Of equal ones, a name comes first.
+
+    >>> main_input({"name": 0.5, "readout": 0.2}), main_input({"name": 0.3, "readout": 0.5})
+    ('name', 'picture')
+    >>> main_input({"name": 0.3, "readout": 0.1, "time": 0.5}), main_input({})
+    ('time', '')
+    """
+    if not shares:
+        return ""
+    parts = _with_kin(shares)
+    largest = max(parts, key=lambda name: (parts[name], name == "name"))
+    return "picture" if largest in ("kin", "readout") else largest
+
+
 def is_by_name(shares: Mapping[str, float]) -> bool:
     """Whether the tag's name contributes most to a suggestion; False if that is unknown.
 
     >>> is_by_name({"name": 0.5, "readout": 0.2}), is_by_name({"name": 0.3, "readout": 0.5})
     (True, False)
-    >>> is_by_name({"name": 0.3, "readout": 0.1, "time": 0.5}), is_by_name({})
-    (False, False)
     """
-    return bool(shares) and shares.get("name", 0.0) == max(_with_kin(shares).values())
+    return main_input(shares) == "name"
 
 
 def shares_text(shares: Mapping[str, float]) -> str:

@@ -43,14 +43,11 @@ def test_by_photograph_with_kin(catalogue, folder, rescan):
 
 def test_what_is_left_to_review(catalogue):
     offer(catalogue)
-    photographs = catalogue.photographs
-    order = [photographs.next_to_review()]
-    while (after := photographs.next_to_review(order[-1])) != order[0]:
-        order.append(after)
-    assert order == sorted(content(catalogue, path) for path in OFFERED)
+    contents = sorted(content(catalogue, path) for path in OFFERED)
+    by_tag = catalogue.suggestions.of_contents(contents)
+    assert sorted({s.content for some in by_tag.values() for s in some}) == contents
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"]))
-    rejected = content(catalogue, "a.jpg")
-    assert rejected not in [photographs.next_to_review(after) for after in [0, *order]]
+    assert catalogue.suggestions.of_contents([content(catalogue, "a.jpg")]) == {}
     now = catalogue.suggestions.progress()
     assert (now.n_photographs, now.n_to_review, now.n_suggestions, now.n_rejected) == (4, 3, 6, 2)
     assert now.expected == pytest.approx(0.7 + 0.9 + 0.55 + 0.92 + 0.6 + 0.2)
@@ -131,11 +128,12 @@ def test_kin_that_add_little_are_no_proof(catalogue):
         if suggestion.tag == "by name"
     )
     assert len(stored.kin) == 2  # they are there, to look at
-    by_name = {
-        name: catalogue.suggestions.made_by_name(number(catalogue, name), [target, 0])
+    inputs = {
+        name: catalogue.suggestions.main_inputs(number(catalogue, name), [target, 0])
         for name in offered
     }
-    assert by_name == {"half": set(), "one of them": {target}, "by name": {target}}
+    expected = {"half": "picture", "one of them": "name", "by name": "name"}
+    assert inputs == {name: {target: main} for name, main in expected.items()}
 
 
 @pytest.mark.parametrize(

@@ -175,16 +175,18 @@ def test_keys_for_marks_do_nothing_without_photographs(window: Window, served: S
 
 def test_a_suggestion_by_name_looks_different(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}?n=10")
-    assert page.locator(".by-name").count() == 0
+    assert page.locator(".because").count() == 0
+    assert page.locator("#reasons").count() == 0  # all come from pictures
     page = window.open(f"/tags/{served.tags['city']}?n=10")
-    assert page.locator("#grid .tile.named .by-name").count() == 10
+    assert page.locator("#grid .tile.named .because").count() == 10
+    assert "By its name: the tag is a word that fits" in page.locator("#reasons").inner_text()
     window.press("k")
     text = page.locator("#closer-name", has_text="kin for city, 1 of 2").inner_text()
     assert "6 % · Suggested 80 % by the meaning of the tag's name" in text  # of the score
     page = window.open(f"/photographs/{served.contents[0]}")
     named = page.locator("#suggestions .row.named")
     assert named.locator(".name").all_inner_texts() == ["city"]
-    assert "by name" in named.inner_text()
+    assert "by its name" in named.inner_text()
 
 
 def test_drag_to_mark(window: Window, served: Served) -> None:

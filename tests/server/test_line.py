@@ -3,6 +3,7 @@
 import pytest
 
 from tagkin.catalogue import Catalogue
+from tagkin.catalogue.columns import pack_evidence
 from tests.catalogue.suggested import content, offer
 
 from .browser import Browser
@@ -73,3 +74,35 @@ def test_the_end_that_pays_little_is_announced(browser: Browser, catalogue: Cata
     assert "About 1 correct tag among 4 suggestions. Most of them are wrong." in page
     assert browser.get("/question?pays_little=true").elements("//*[@id='grid']")
     assert browser.get("/question?strategy=learn-most").elements("//*[@id='grid']")
+
+
+def test_a_tile_says_what_its_suggestion_comes_from(browser: Browser, catalogue: Catalogue) -> None:
+    """The largest of the shares that are stored, in words that a line above explains."""
+    offer(catalogue, {path: {"new": 0.9} for path in PATHS})
+    number = tag(catalogue, "new")
+    for path, shares in zip(
+        PATHS,
+        (
+            {"time": 0.6},
+            {"place": 0.2, "folder": 0.5},
+            {"name": 0.7},
+            {"readout": 0.5, "time": 0.4},
+        ),
+        strict=True,
+    ):
+        catalogue.database.execute(
+            "UPDATE suggestions SET evidence = ? WHERE content = ? AND tag = ?",
+            (pack_evidence(shares=shares), content(catalogue, path), number),
+        )
+    page = browser.get(f"/tags/{number}")
+    words = {
+        int(tile.get("data-content")): tile.xpath("string(*[@class='because'])")
+        for tile in page.elements(ABOVE)
+    }
+    expected = ("same time", "same folder", "by its name", "")
+    assert words == dict(zip((content(catalogue, p) for p in PATHS), expected, strict=True))
+    (line,) = page.elements("//*[@id='reasons']")
+    assert {element.text for element in line.xpath(".//strong")} == {
+        *("Same time", "Same folder", "By its name")
+    }
+    assert "Without a word: similar photographs have the tag." in line.text_content()

@@ -150,3 +150,15 @@ def test_pictures_need_the_right_digest_and_size(browser: Browser, catalogue: Ca
         f"/thumbnails/256/99999-{digest}",
     ):
         assert browser.get(path).status == 404, path
+
+
+def test_a_doubt_says_how_likely_it_is(browser: Browser, catalogue: Catalogue) -> None:
+    pair = content(catalogue, "a.jpg"), tag(catalogue, "sea")
+    update = "UPDATE doubts SET confidence = ? WHERE content = ? AND tag = ?"
+    catalogue.database.execute(update, (0.12, *pair))
+    try:
+        page = browser.get("/doubtful?kind=wrong").text
+    finally:
+        catalogue.database.execute(update, (0.9, *pair))
+    assert "may be wrong, but is probably not (12 %)" in page
+    assert "seems wrong (90 %)" in browser.get("/doubtful?kind=wrong").text

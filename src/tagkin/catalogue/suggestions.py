@@ -16,7 +16,7 @@ from tagkin.catalogue.decision_records import IN_BULK
 from tagkin.catalogue.photographs import COUNT_FILES
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.tag_records import tag_number
-from tagkin.wording import is_by_name, shares_of
+from tagkin.wording import main_input, shares_of
 
 if TYPE_CHECKING:
     from tagkin.annotator.suggestions import Kin, TagSuggestion
@@ -275,14 +275,14 @@ class Suggestions(Part):
                 open_for.setdefault(suggestion.tag, []).append(one)
         return list(suggested.values()), open_for
 
-    def made_by_name(self, tag: int, contents: Sequence[int]) -> set[int]:
-        """Return the contents for which a tag is suggested mostly because of its name."""
+    def main_inputs(self, tag: int, contents: Sequence[int]) -> dict[int, str]:
+        """Return what contributes most to a tag's suggestion for each content; see `main_input`."""
         rows = self._db.rows(
             f"SELECT content, evidence FROM suggestions WHERE tag = ? AND content {LISTED}",
             (tag, as_list(contents)),
         )
         evidence = [(content, unpack_evidence(packed)) for content, packed in rows]
-        return {c for c, stored in evidence if is_by_name(stored.shares)}
+        return {content: main_input(stored.shares) for content, stored in evidence}
 
     def expected_of_run(self, run: int) -> float:
         """Return how many open suggestions of a run are likely correct."""

@@ -24,7 +24,7 @@ from tagkin.server.stacks import (
     stack_suggestions,
 )
 from tagkin.server.thumbnail_cache import SIZES
-from tagkin.wording import is_by_name, near_text, percent, shares_text
+from tagkin.wording import main_input, near_text, percent, shares_text
 
 LIKELY = 0.5  # confidence
 
@@ -110,13 +110,13 @@ def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> li
     first = [stack[0].content for stack in stacks]
     files = catalogue.photographs.files_of(first)
     burst_of = catalogue.bursts.of(first)
-    by_name = catalogue.suggestions.made_by_name(tag, first)
+    inputs = catalogue.suggestions.main_inputs(tag, first)
     return [
         {
             **card(files[s.content]),
             "confidence": round(s.confidence, 4),
             "run": s.run,
-            "by_name": s.content in by_name,
+            "because": inputs.get(s.content, ""),
             "burst": burst_of.get(s.content) if others else None,
             "stack": decisions_on(others),
         }
@@ -159,7 +159,7 @@ def photograph_answer(reading: Reading, content: int) -> Answer:
             "run": s.run,
             "decisions": decisions_on(open_for[s.tag]),
             "kin": cards,
-            "by_name": is_by_name(s.shares),
+            "because": main_input(s.shares),
             "shares": shares_text(s.shares),
             "near": near.get(s.tag, ""),
         }
