@@ -87,7 +87,7 @@ bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (an ho
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m experiments pages
 
-figures: setup  ## measure what the documents say, and rewrite their tables (two hours; GPU: see CONTRIBUTING.md)
+figures: setup  ## measure what the documents say, and rewrite their tables (about two hours; the rest: CONTRIBUTING.md)
 	@$(BIN)/python -m experiments figures
 
 docs: setup  ## build the documentation into build/docs

@@ -14,7 +14,7 @@ and `gpu`, an hour on two cores:
     gpu         the space, neighbours and methods on an NVIDIA GPU
 
 On a lent machine, ``python -m benchmarks gpu scale --output DIR`` writes them elsewhere;
-``python -m benchmarks --take DIR`` brings them here.
+``python -m experiments take DIR benchmarks`` brings them here.
 """
 
 import argparse
@@ -52,11 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("name", nargs="*", choices=[*TABLES, []], metavar="NAME")
     parser.add_argument("--output", type=Path, default=FOLDER)
-    parser.add_argument("--take", type=Path, help="a folder of tables from another machine")
     options = parser.parse_args(arguments)
-    if options.take:
-        made.take(options.take, FOLDER)
-        return
     for name in options.name or [name for name in TABLES if name not in LENT]:
         say(name)
         for table, rows in TABLES[name](measure(name)).items():

@@ -12,7 +12,11 @@
     words              the map to words: learned, written and measured
     backbones --backbone NAME   a row of docs/models.md
     pages              write the tables of all pages from docs/results
-    figures            all that fits in two hours on two cores, and the pages
+    figures            what takes about two hours on two quiet cores, benchmarks too, and the pages
+    take DIR [FOLDER]  results of another machine: a copy of docs/results, or of one folder there
+
+Too long for `figures`, so for a larger machine: run (an hour), recipes flickr8k coco tags, audit,
+words, and `python -m benchmarks scale gpu`.
 
 Results go to docs/results with the version, date, machine and seed; `experiments/made.py` says how
 pages have them. What was computed before is kept in build/results, so an interrupted run resumes.
@@ -37,11 +41,9 @@ from tagkin.errors import TagkinError
 
 KEPT = Path("build/results", made.minor(tagkin.__version__))  # another version computes anew
 FIGURES = (
-    *(("run", "coco"), ("run", "flickr8k"), ("run", "photos")),
     *(("ablation",), ("audit-small",), ("audit-names",), ("confidence",), ("loop",)),
     *(("names", "photos"), ("names", "--alone"), ("languages",), ("trust",)),
     ("trust", "photos", "flickr8k", "--forgotten", "--sizes", "100", "400"),
-    ("recipes", "flickr8k", "coco", "tags"),
 )
 
 
@@ -102,6 +104,16 @@ def write_pages(arguments: list[str]) -> None:
         print(path.relative_to(made.DOCS.parent))
 
 
+def take_results(arguments: list[str]) -> None:
+    """Take results that another machine made since."""
+    parser = argparse.ArgumentParser(prog="python -m experiments take")
+    parser.add_argument("source", type=Path, help="a folder with made.json")
+    parser.add_argument("folder", nargs="?", default=".", help="in docs/results: paper, benchmarks")
+    options = parser.parse_args(arguments)
+    print(*made.take(options.source, made.RESULTS / options.folder), sep="\n")
+    made.write_pages()
+
+
 def measure_figures(arguments: list[str]) -> None:
     """Run every command that fits, each in its own process; say at the end which failed."""
     commands = [("experiments", *words) for words in FIGURES]
@@ -132,6 +144,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "backbones": run_backbones,
     "pages": write_pages,
     "figures": measure_figures,
+    "take": take_results,
 }
 
 

@@ -189,7 +189,7 @@ def command() -> str:
 
 
 def machine() -> str:
-    """Return a description of this machine: cores, kind of processor and memory."""
+    """Return a description of this machine: cores, kind of processor, memory, and its GPU."""
     names, memory = set(), ""
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -198,16 +198,28 @@ def machine() -> str:
         memory = f", {size:.0f} GiB"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     kind = ", ".join([*sorted(names), platform.machine()])
-    return f"{cores} cores ({kind}){memory}, {platform.system()}"
+    gpus = [
+        path.read_text().partition("Model:")[2].split("\n")[0].strip()
+        for path in Path("/proc/driver/nvidia/gpus").glob("*/information")
+    ]
+    return ", ".join([*gpus, f"{cores} cores ({kind}){memory}", platform.system()])
 
 
-def take(folder: Path, target: Path) -> None:
-    """Copy tables that another machine made, and what its made.json says of them."""
+def take(folder: Path, target: Path = RESULTS) -> list[str]:
+    """Copy results that another machine made since, with how they were made; return their names."""
     theirs = json.loads((folder / "made.json").read_text())
-    target.mkdir(parents=True, exist_ok=True)
+    stored = _made_file(target / "made.json")
+    ours = json.loads(stored.read_text()) if stored.exists() else {}
+    taken = []
     for name, how in theirs.items():
-        shutil.copyfile(folder / name, target / name)
-        _put(target / name, how)
+        path = target / name
+        known = path.resolve().relative_to(stored.parent.resolve()).as_posix()
+        if (folder / name).exists() and ours.get(known) != how:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / name, path)
+            _put(path, how)
+            taken.append(known)
+    return taken
 
 
 def read(name: str) -> pd.DataFrame:

@@ -118,9 +118,10 @@ def test_tables_of_another_machine_keep_its_name(tmp_path):
     how = json.loads((there / "made.json").read_text())
     how["gpu.csv"]["machine"] = "64 cores (riscv64)"
     (there / "made.json").write_text(json.dumps(how))
-    made.take(there, here)
+    assert made.take(there, here) == ["gpu.csv"]
     assert (here / "gpu.csv").read_text() == "x\n1\n"
     assert json.loads((here / "made.json").read_text()) == how
+    assert made.take(there, here) == []
 
 
 def test_numbers_have_three_digits_and_text_stays():
