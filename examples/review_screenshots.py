@@ -146,10 +146,10 @@ def taken(browser: Any, address: str, scheme: str, size: dict[str, int], names: 
 
 
 def mark_wrong(page: Any, right: set[str]) -> None:
-    """Do what a person does: mark what does not show the tag, and unmark what does."""
-    read = "all => all.map(one => [one.title, one.getAttribute('aria-pressed') === 'true'])"
-    for name, is_marked in page.eval_on_selector_all("#grid .tile", read):
-        if is_marked == (name in right):
+    """Do what a person does: mark what does not show the tag, and below the line what does."""
+    read = "all => all.map(one => [one.title, one.closest('.below') !== null])"
+    for name, is_below in page.eval_on_selector_all("#grid .tile", read):
+        if is_below == (name in right):
             page.locator(f"#grid .tile[title='{name}']").click()
     page.evaluate("scrollTo(0, 0)")
     page.mouse.move(0, 0)
