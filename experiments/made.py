@@ -184,7 +184,12 @@ def command() -> str:
     """Return the command that runs, without the paths of this machine."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     name = "" if spec is None else spec.name.removesuffix(".__main__")
-    words = [word for word in sys.argv[1:] if os.sep not in word]
+    words: list[str] = []
+    for word in sys.argv[1:]:
+        if os.sep not in word:
+            words.append(word)
+        elif words and words[-1].startswith("--"):  # an option that names a path
+            words.pop()
     return " ".join(["python -m", name or Path(sys.argv[0]).stem, *words])
 
 

@@ -102,6 +102,11 @@ def test_a_result_is_written_with_how_it_was_made(tmp_path):
     assert set(json.loads((tmp_path / "made.json").read_text())) == {"speed.csv", "other.csv"}
 
 
+def test_a_command_is_noted_without_paths(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["", "gpu", "--draws", "3", "--output", str(tmp_path / "x")])
+    assert made.command().endswith(" gpu --draws 3")
+
+
 def test_results_of_another_version_are_not_added_to(tmp_path):
     file = tmp_path / "draws.csv"
     assert not made.is_current(file)
