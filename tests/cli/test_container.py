@@ -59,7 +59,7 @@ def test_what_is_copied_is_there():
 def test_data_is_in_the_volume_and_photographs_are_not():
     assert only("VOLUME") == "/data"
     values = dict(pair.split("=", 1) for pair in shlex.split(only("ENV")))
-    for name in ("HOME", "TAGKIN_CATALOGUES", "TAGKIN_CACHE", "TAGKIN_MODELS"):
+    for name in ("HOME", "TAGKIN_CATALOGUES", "TAGKIN_CACHE"):
         assert values[name].startswith("/data")
     assert values["XDG_PICTURES_DIR"] == "/photographs"
 

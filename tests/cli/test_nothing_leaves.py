@@ -56,25 +56,10 @@ def first_examples() -> list[list[str]]:
     return [list(examples(entry)[0]) for entry in entries]
 
 
-def test_a_dry_run_of_it_opens_no_socket(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    code = """
-import sys
-from tagkin.cli import main
-sys.argv = ["tagkin", "models", "get", "siglip2-base", "--dry-run"]
-main()
-"""
-    seen = watched(code, tmp_path / "scratch", environment(tmp_path / "home"), by=WATCHERS[0])
-    assert seen.ended.returncode == 0, seen.ended.stderr
-    assert "1.54 GB would be downloaded" in seen.ended.stderr
-    assert seen.sockets == []
-    assert not list((tmp_path / "home").iterdir())
-
-
 def environment(home: Path) -> dict[str, str]:
     """As of a user who has set nothing: features go to the usual cache folder."""
     unset = {"TAGKIN_CACHE", "XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY"}
-    unset |= {"TAGKIN_CATALOGUES", "TAGKIN_MODELS", "XDG_DATA_HOME"}
+    unset |= {"TAGKIN_CATALOGUES", "XDG_DATA_HOME"}
     variables = {name: value for name, value in os.environ.items() if name not in unset}
     package = str(Path(__file__).parents[2] / "src")
     temporary = home.parent / "temporary"

@@ -29,17 +29,11 @@ def _exclude(other: str, option: str) -> Callable[[typer.Context, T], T]:
 
 
 def _complete_backbone(incomplete: str) -> list[str]:
-    from tagkin.features.model_registry import installed_models
-
-    names = (*BACKBONES, EYES, *installed_models())
-    return [name for name in names if name.startswith(incomplete)]
+    return [name for name in (*BACKBONES, EYES) if name.startswith(incomplete)]
 
 
 def backbone_name(backbone: str) -> str:
     """Return the name under which a model keeps its backbone; a path becomes absolute."""
-    from tagkin.features.model_registry import check_installed
-
-    check_installed(backbone)  # before hours of other work
     return os.path.abspath(backbone) if Path(backbone).is_file() else backbone
 
 
@@ -186,7 +180,7 @@ Backbone = Annotated[
         metavar="NAME|PATH",
         autocompletion=_complete_backbone,
         help=f"The network that reads photographs: {' or '.join(BACKBONES)}, {EYES} (see tagkin "
-        "connect), a model of tagkin models list, or the path of an .onnx file.",
+        "connect), or the path of an .onnx file.",
     ),
 ]
 MinCount = Annotated[

@@ -42,8 +42,6 @@ PANELS = {
         "import": "transfer",
         "connect": "connect",
         "cache": "cache",
-        "models list": "models",
-        "models get": "models",
     },
 }
 MODULES = {name: module for panel in PANELS.values() for name, module in panel.items()}
@@ -51,7 +49,6 @@ MODULES = {name: module for panel in PANELS.values() for name, module in panel.i
 # Words that several commands begin with.
 GROUPS = {
     "tags": "List, rename, merge and forget the tags of a collection.",
-    "models": "List and get other networks for --backbone.",
 }
 
 _EXAMPLES = "\n\nExamples\n--------\n"

@@ -26,7 +26,6 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
           middle of the photograph in fewer pixels;
         - ``immich``: the network of the machine learning service that ``tagkin connect immich``
           was given with ``--eyes``;
-        - the name of a model that ``tagkin models get`` has installed, such as ``siglip2-base``;
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing.
     """
@@ -42,12 +41,7 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
 
     if name.lower().endswith(".onnx"):
         return OnnxEncoder(name)
-    from tagkin.features.model_registry import check_installed, registered_models
-
-    if (entry := registered_models().get(name)) is not None:
-        check_installed(name)
-        return OnnxEncoder(entry.folder / "visual.onnx", entry.settings, name)
     raise InvalidInput(
-        f"There is no backbone {name!r}. Choose {' or '.join(BACKBONES)}, the path of an .onnx "
-        "file, or a model of `tagkin models list`."
+        f"There is no backbone {name!r}. Choose {', '.join(BACKBONES)}, {EYES} (see tagkin "
+        "connect), or the path of an .onnx file."
     )

@@ -39,7 +39,7 @@ def train(
     you finished the photograph. The model is stored beside the catalogue; your photographs are
     only read.
 
-    If you can wait, a larger network may see more: tagkin models list names some.
+    A larger network may see more: that of an Immich server (see tagkin connect), or a file.
 
     Examples
     --------
