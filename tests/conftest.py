@@ -56,6 +56,7 @@ SWEEPS = (
     "tests/catalogue/test_other_programs.py::test_more",
     "tests/catalogue/test_sequences.py",
     "tests/catalogue/test_taking_back_photographs.py::test_every_other_order",
+    "tests/catalogue/test_two_at_once.py::test_every_pair",
     "tests/catalogue/test_writing.py::test_killed_at_every_step_and_finished_by_a_second_run[1]",
     "tests/cli/test_bad_photographs.py",
     "tests/cli/test_documented",
