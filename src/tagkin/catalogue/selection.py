@@ -201,7 +201,7 @@ class PhotographIndex:
         `waiting` are the contents with likely suggestions.
         """
         column = self._columns["taken"]
-        tagged, waits = ~self._untagged(database), np.isin(self._contents, waiting)
+        tagged, waits = ~self._untagged(database), np.isin(self._contents, waiting, kind="table")
         n = len(column.values)
         counts = [
             np.bincount(column.codes[mask], minlength=n) for mask in (slice(None), tagged, waits)

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from tagkin.catalogue import Catalogue, open_catalogue
 from tagkin.catalogue.events import EventIndex
 from tagkin.catalogue.open_index import OpenIndex, SelectedSuggestions
@@ -105,7 +103,7 @@ class Views:
     def months(self, catalogue: Catalogue, likely: float) -> list[Month]:
         """Count the photographs of each month; those wait that have a suggestion of `likely`."""
         index = self.suggestions(catalogue)
-        waiting = np.unique(index.contents[index.is_open & (index.confidences >= likely)])
+        waiting = index.contents[index.is_open & (index.confidences >= likely)]
         return self.photographs(catalogue).count_months(catalogue.database, waiting)
 
     def _prepare(self) -> None:
