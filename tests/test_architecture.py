@@ -561,8 +561,11 @@ def test_a_name_stands_for_one_thing():
 
 # Functions for users with more than six parameters: options, all keyword-only but the first few.
 MANY_OPTIONS = {
+    "annotator/annotator.py: fit",
     "annotator/annotator.py: suggest",
+    "annotator/feature_annotator.py: cross_validate",
     "annotator/feature_annotator.py: fit",
+    "annotator/feature_annotator.py: partial_fit",
     "annotator/feature_annotator.py: suggest",
     "catalogue/catalogue.py: write",
     "collection/sidecars/embedding.py: embed_tags",

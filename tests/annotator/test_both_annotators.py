@@ -30,7 +30,7 @@ def test_shared_options_have_the_same_defaults_and_are_passed_alike(name):
         assert photographs[option].kind == features[option].kind, option
 
 
-# What only photographs need: they are read, with their tags and series.
+# What only photographs need: they are read, with their tags, series and moments.
 OF_PHOTOGRAPHS = {
     "photographs",
     "tags",
@@ -40,8 +40,10 @@ OF_PHOTOGRAPHS = {
     "names",
     "vocabulary",
     "min_count",
+    "moments",
 }
 OF_FEATURES = {"X", "y", "groups", "known", "present", "prior", "vocabulary"}
+OF_FEATURES |= {"times", "places", "folders"}
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -12,7 +12,8 @@ from tagkin import SemanticSpace
 from tagkin.annotator import learning, quality
 from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.learning import learn, mix_evenly
-from tagkin.annotator.problem import Labels, Part, Problem
+from tagkin.annotator.part import Part
+from tagkin.annotator.problem import Labels, Problem
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.errors import InvalidInput
 from tagkin.model_selection import random_folds

@@ -9,6 +9,7 @@ from tagkin import FeatureAnnotator, Vocabulary
 from tagkin.annotator.incomplete import known_logits
 from tagkin.annotator.problem import Labels, Problem, count_as_complete
 from tagkin.errors import InvalidInput
+from tagkin.model_selection.folds import Fold
 
 from .conftest import NAMES, SPACE, SyntheticPhotographs
 
@@ -185,8 +186,11 @@ def test_new_answers_move_no_complete_image_to_another_fold(labels):
     complete = np.arange(N) % 5 < 2
     for given in (None, groups):
         problem = Problem(labels, Labels.of(labels, complete=complete), given)
-        alone = problem.take_complete().split(10)
-        folds = problem.split(10)
+        alone, folds = (
+            [Fold.of(one.folds, k) for k in range(one.folds.max() + 1)]
+            for part in (problem.take_complete(), problem)
+            for one in part.split(10)
+        )
         rows = np.flatnonzero(complete)
         for fold, of_complete in zip(folds, alone, strict=True):
             np.testing.assert_array_equal(
@@ -203,8 +207,9 @@ def test_incomplete_series_of_any_size_make_folds_about_equal():
     groups = np.repeat(np.arange(len(sizes)), sizes)
     n = len(groups)
     Y = scipy.sparse.csr_array(np.ones((n, 2)))
-    folds = Problem(np.ones((n, 1)), Labels.of(Y, complete=np.arange(n) < 60), groups).split(10)
-    n_held_out = [len(fold.held_out) for fold in folds]
+    (one,) = Problem(np.ones((n, 1)), Labels.of(Y, complete=np.arange(n) < 60), groups).split(10)
+    n_held_out = np.bincount(one.folds)
+    assert len(n_held_out) == 10
     assert max(n_held_out) - min(n_held_out) <= 20
 
 

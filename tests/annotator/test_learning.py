@@ -6,7 +6,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp
 from tagkin.annotator.hold_out import FoldModels, HeldOut, hold_out
 from tagkin.annotator.learning import audit_logits, learn, mix_evenly
-from tagkin.annotator.problem import Labels, Part, Problem, n_folds
+from tagkin.annotator.part import Part
+from tagkin.annotator.problem import Labels, Problem, n_folds
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import threads
 from tagkin.calibration import HeldOutScores, fit_calibration
@@ -111,6 +112,8 @@ def test_a_name_counts_in_an_audit_with_a_limit():
     named = calibrated._replace(log_odds=np.array([[-9.0, 9.0, 3.5]]))
     mixed = mix_evenly(even, even, Y)
     all_labels = np.ones(3, dtype=bool)
-    judged = audit_logits(HeldOut(scores, named, "names", all_labels), Y)
+    judged = audit_logits(HeldOut(scores, named, None, "names", all_labels, scores), Y)
     assert_same(judged, [[mixed[0, 0] - 1.25, mixed[0, 1] + 1.25, 3.5]], 1e-6)
-    np.testing.assert_array_equal(audit_logits(HeldOut(scores, named, None, all_labels), Y), mixed)
+    np.testing.assert_array_equal(
+        audit_logits(HeldOut(scores, named, None, None, all_labels, scores), Y), mixed
+    )

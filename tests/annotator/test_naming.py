@@ -8,7 +8,7 @@ import pytest
 import tagkin
 from tagkin import Annotator, FeatureAnnotator
 from tagkin.annotator.name_suggestions import find_unknown_words
-from tagkin.annotator.problem import Part
+from tagkin.annotator.part import Part
 from tagkin.errors import InvalidInput
 from tagkin.tag_meanings import NamePrior, common_tags
 from tests.annotator.conftest import SPACE

@@ -6,7 +6,8 @@ from tagkin import FeatureAnnotator, evaluate
 from tagkin.annotator import quality
 from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.label_input import NamedLabels
-from tagkin.annotator.problem import Labels, Part, Problem
+from tagkin.annotator.part import Part
+from tagkin.annotator.problem import Labels, Problem
 from tagkin.annotator.quality import cross_validate
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.calibration import fit_calibration

@@ -14,7 +14,8 @@ from tagkin import (
     Vocabulary,
 )
 from tagkin.annotator.learning import fit_decisions
-from tagkin.annotator.problem import Labels, Part, Problem
+from tagkin.annotator.part import Part
+from tagkin.annotator.problem import Labels, Problem
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.calibration import fit_unannotated_labels
 from tagkin.errors import InvalidInput
@@ -204,7 +205,7 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
         np.arange(len(X)) < N,
     )
     problem = Problem(X, labels)
-    part = Part([], np.arange(N), np.arange(len(NAMES)))
+    part = Part([], np.arange(N), np.arange(len(NAMES)), np.zeros(N, int))
     unannotated = fit_decisions(problem, part, scores, decided.model_)
     both = np.concatenate([scores, decided.decision_function(X[N:])])
     expected = fit_unannotated_labels(

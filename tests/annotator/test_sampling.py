@@ -8,9 +8,11 @@ import scipy.sparse
 
 import tagkin
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
+from tagkin.annotator import part as parts
 from tagkin.annotator import problem as problems
 from tagkin.annotator.learning import learn
-from tagkin.annotator.problem import Labels, Part, Problem, check_memory, choose_part
+from tagkin.annotator.part import Part, check_memory, choose_part
+from tagkin.annotator.problem import Labels, Problem
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.calibration import (
     HeldOutScores,
@@ -233,10 +235,10 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
 
 def test_a_limit_that_is_not_reached_leaves_all_scores(monkeypatch):
     Y = frequencies([20] * D, n=80)
-    monkeypatch.setattr(problems, "SIZES", problems.Sizes(most_scored=D))
+    monkeypatch.setattr(parts, "SIZES", problems.Sizes(most_scored=D))
     assert part_of(Y, 32 * 80 * D).is_whole
     assert not part_of(Y, 32 * 80 * D - 1).is_whole
-    monkeypatch.setattr(problems, "SIZES", problems.Sizes(most_scored=D - 1))
+    monkeypatch.setattr(parts, "SIZES", problems.Sizes(most_scored=D - 1))
     assert len(part_of(Y, 32 * 80 * D).columns) == D - 1
 
 

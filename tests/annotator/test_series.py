@@ -1,5 +1,6 @@
-"""Series by time, by name and by features; held out as a whole; told to the user."""
+"""Series by name and by features, and events and trips: held out as a whole; told to the user."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -7,13 +8,17 @@ import pytest
 
 from tagkin import FeatureAnnotator, TwoPassKNN
 from tagkin.annotator.model import describe_groups
-from tagkin.annotator.problem import find_groups
+from tagkin.annotator.part import Part
+from tagkin.annotator.problem import Labels, Problem, find_groups
 from tagkin.annotator.quality import split_into_halves
 from tagkin.annotator.series import find_bursts, find_series
 from tagkin.collection import Capture
 from tagkin.evaluation import mean_average_precision
+from tagkin.model_selection.kinds import Kind
+from tagkin.transfer.occasions import Occasions
 from tests.annotator.conftest import SPACE
-from tests.collection.test_facts import photograph
+
+HOUR = 3600.0
 
 
 def unlike(n, d=40, seed=0):
@@ -27,48 +32,35 @@ def alike(n, d=40):
     return np.sqrt(0.85) * base + np.sqrt(0.15) * np.array(others)
 
 
-def test_shots_of_one_camera_within_minutes_are_a_series(tmp_path):
-    minutes = [0, 2, 4, 30, 31, 90, 91, 92]
-    cameras = ["A", "A", "A", "A", "B", "A", "A", "A"]
-    files = [
-        str(photograph(tmp_path / f"{i}.jpg", f"2024:01:31 {9 + m // 60:02}:{m % 60:02}:00", c, c))
-        for i, (m, c) in enumerate(zip(minutes, cameras, strict=True))
-    ]
-    series = find_series(files, unlike(8), n_folds=2)
-    np.testing.assert_array_equal(series, [0, 0, 0, 1, 2, 3, 3, 3])
-    assert describe_groups(series) == "6 photographs in 2 series"
-
-
 def test_numbers_that_follow_each_other_make_a_series_of_what_looks_alike():
     X = unlike(60)
     X[[10, 11, 12, 13, 30]] = alike(5)
     far_apart = [f"/a/DSC{100 * i:05}.jpg" for i in range(60)]
     following = [f"/a/DSC{i:05}.jpg" for i in range(60)]
-    assert find_groups(X, find_series(far_apart, X, 3)) is None
-    series = find_series(following, X, 3)
+    assert find_groups(X, find_series(far_apart, X)) is None
+    series = find_series(following, X)
     assert describe_groups(series) == "4 photographs in 1 series"
     assert len(set(series[10:14])) == 1
     other_folders = [f"/{i}/DSC{i:05}.jpg" for i in range(60)]
-    assert find_groups(X, find_series(other_folders, X, 3)) is None
+    assert find_groups(X, find_series(other_folders, X)) is None
 
 
-def test_known_times_decide_over_names(tmp_path):
-    """Consecutive names and similar looks make no series of photographs that are hours apart."""
-    X = alike(4)
-    files = [photograph(tmp_path / f"DSC{i:05}.jpg", f"2024:01:31 {9 + i}:00:00") for i in range(4)]
-    names = [str(file) for file in files]
-    np.testing.assert_array_equal(find_series(names, X, 1), [0, 1, 2, 3])
-    files[1].unlink()  # its time is now unknown
-    np.testing.assert_array_equal(find_series(names, X, 1), [0, 0, 0, 1])
+def test_known_times_decide_over_names():
+    """Consecutive names and similar looks make no series of photographs whose times are known."""
+    X, names = alike(4), [f"/a/DSC{i:05}.jpg" for i in range(4)]
+    times = HOUR * np.arange(4.0)
+    np.testing.assert_array_equal(find_series(names, X, times, 1), [0, 1, 2, 3])
+    np.testing.assert_array_equal(find_series(names, X, 0 * times, 1), [0, 1, 2, 3])
+    times[1] = np.nan
+    np.testing.assert_array_equal(find_series(names, X, times, 1), [0, 0, 0, 1])
+    np.testing.assert_array_equal(find_series(names, X, None, 1), [0, 0, 0, 0])
 
 
-def test_nearly_the_same_picture_is_a_series_whatever_its_time_and_name(tmp_path):
+def test_nearly_the_same_picture_is_a_series_whatever_its_time_and_name():
     X = unlike(20)
     X[13] = X[4] + 0.001
-    files = [
-        str(photograph(tmp_path / f"{i}.jpg", f"2024:01:{1 + i:02} 12:00:00")) for i in range(20)
-    ]
-    series = find_series(files, X, 2)
+    files = [f"/a/{i}.jpg" for i in range(20)]
+    series = find_series(files, X, 24 * HOUR * np.arange(20), 2)
     assert series[13] == series[4]
     assert describe_groups(series) == "2 photographs in 1 series"
 
@@ -77,32 +69,81 @@ def test_versions_of_one_photograph_are_a_series():
     X = unlike(20)
     X[:3] = alike(3)
     names = ["IMG_0001", "IMG_0001-edited", "img_0001 (2)", *(f"IMG_0{i}00" for i in range(1, 18))]
-    series = find_series([f"/a/{name}.jpg" for name in names], X, 2)
+    series = find_series([f"/a/{name}.jpg" for name in names], X, n_folds=2)
     np.testing.assert_array_equal(series, [0, 0, 0, *range(1, 18)])
 
 
-def test_a_series_larger_than_a_fold_stays_whole(tmp_path):
-    files = [
-        str(photograph(tmp_path / f"{i}.jpg", f"2024:01:31 {9 + i // 8:02}:00:{i % 8:02}"))
-        for i in range(48)
-    ]
-    np.testing.assert_array_equal(find_series(files, unlike(48)), np.arange(48) // 8)
-    X = unlike(48)[np.arange(48) // 8 * 8] + 0.001 * unlike(48, seed=1)
-    np.testing.assert_array_equal(find_groups(X, None), np.arange(48) // 8)
+def test_a_series_larger_than_a_fold_stays_whole():
+    """It breaks only where it has more than a third of the photographs."""
+    series = np.arange(48) // 8
+    X = unlike(48)[8 * series] + 0.001 * unlike(48, seed=1)
+    np.testing.assert_array_equal(find_groups(X, None), series)
+    np.testing.assert_array_equal(find_series([f"/a/{i}.jpg" for i in range(48)], X), series)
 
 
 @pytest.mark.parametrize("n_folds", [2, 5])
-def test_a_series_of_everything_leaves_usable_folds(tmp_path, n_folds):
-    same = [str(photograph(tmp_path / f"{i}.jpg", "2024:01:31 12:00:00")) for i in range(40)]
-    for files, X in ((same, unlike(40)), (["x.jpg"] * 40, np.ones((40, 5)))):
-        sizes = np.bincount(find_series(files, X, n_folds))
-        assert sizes.max() <= 40 // n_folds
-        assert len(sizes) >= n_folds
+def test_a_series_of_everything_leaves_usable_folds(n_folds):
+    sizes = np.bincount(find_series(["x.jpg"] * 40, np.ones((40, 5)), n_folds=n_folds))
+    assert sizes.max() <= 40 // n_folds
+    assert len(sizes) >= n_folds
 
 
-def test_a_clock_that_always_says_the_same_is_no_evidence(tmp_path):
-    file = str(photograph(tmp_path / "a.jpg", "2024:01:31 12:00:00"))
-    assert find_groups(unlike(100), find_series([file] * 100, unlike(100), 3)) is None
+def held_out_with(problem):
+    """Return pairs of an image and one of those that are held out with it, of each kind."""
+    part = Part.whole(problem)
+    pairs = {kind: set() for kind in Kind}
+    for number, fold in enumerate(part.folds):
+        kinds = part.kinds[part.places(number)]
+        assert not set(fold.known) & set(fold.held_out)
+        for image, kind in zip(fold.held_out, kinds, strict=True):
+            pairs[kind] |= {(int(image), int(other)) for other in fold.held_out}
+    return pairs
+
+
+def test_events_and_trips_are_held_out_whole():
+    """Shots less than three hours apart, and less than two days: each image once as each kind."""
+    hours = np.add.outer(24 * 7 * np.arange(8), [0, 2.9, 5, 8.1, 50, 52.9]).ravel()
+    n, X = len(hours), unlike(len(hours))
+    Y = np.random.default_rng(0).random((n, 3)) < 0.4
+    problem = Problem(X, Labels.of(Y), occasions=Occasions(HOUR * hours))
+    events = np.repeat(np.arange(24), [3, 1, 2] * 8)
+    trips = np.arange(n) // 6
+    pairs = held_out_with(problem)
+    for units, kind in ((events, Kind.EVENT), (trips, Kind.FAR)):
+        for image in range(n):
+            assert {(image, int(mate)) for mate in np.flatnonzero(units == units[image])} <= pairs[
+                kind
+            ]
+    # alone, an image sees others of its event
+    is_mate = (events[:, None] == events) & ~np.eye(n, dtype=bool)
+    near = [pair for pair in zip(*is_mate.nonzero(), strict=True) if pair not in pairs[Kind.NEAR]]
+    assert len(near) > 0.5 * is_mate.sum()
+    # without times, all are held out alone
+    alone = Part.whole(replace(problem, occasions=None))
+    np.testing.assert_array_equal(alone.kinds, Kind.NEAR)
+
+
+def test_untimed_images_are_held_out_with_their_folder():
+    folders = [f"scans/{i // 5}" for i in range(60)]
+    X, Y = unlike(60), np.random.default_rng(0).random((60, 3)) < 0.4
+    pairs = held_out_with(
+        Problem(X, Labels.of(Y), occasions=Occasions.read(None, None, folders, 60))
+    )
+    for kind in (Kind.EVENT, Kind.FAR):
+        for image in range(60):
+            mates = range(image // 5 * 5, image // 5 * 5 + 5)
+            assert {(image, mate) for mate in mates} <= pairs[kind]
+
+
+def test_copies_are_held_out_together_whatever_their_times():
+    X, Y = unlike(60), np.random.default_rng(0).random((60, 3)) < 0.4
+    groups = np.arange(60)
+    groups[[7, 31, 55]] = 7
+    occasions = Occasions(24 * 7 * HOUR * (np.arange(60) // 4))
+    for complete in (None, np.arange(60) % 2 == 0):
+        problem = Problem(X, Labels.of(Y, complete=complete), groups, occasions=occasions)
+        for fold in Part.whole(problem).folds:
+            assert not set(groups[fold.known]) & set(groups[fold.held_out])
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(25), 4)])

@@ -11,7 +11,7 @@ from tagkin.errors import InvalidInput
 
 from .conftest import seen
 
-SHARES = ["kin_share", "readout_share", "name_share"]
+SHARES = [f"{name}_share" for name in ("kin", "readout", "name", "time", "place", "folder")]
 
 
 def test_a_frame_has_the_suggestions_for_photographs_that_to_dict_has(fitted, synthetic):
@@ -21,7 +21,7 @@ def test_a_frame_has_the_suggestions_for_photographs_that_to_dict_has(fitted, sy
         [photo.to_dict() for photo in suggested], record_path="suggestions", meta="file"
     )
     assert len(frame) > 20
-    for name in ("file", "tag", "confidence", "readout_share", "name_share"):
+    for name in ("file", "tag", "confidence", *SHARES[1:]):
         assert frame[name].tolist() == plain[name].tolist()
     assert np.allclose(frame[SHARES].sum(axis=1), 1)
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from tagkin import FeatureAnnotator, NeighborVoting
-from tagkin.annotator import problem
+from tagkin.annotator import part, problem
 from tagkin.errors import InvalidInput
 from tests.hardening.limits import within
 
@@ -25,7 +25,7 @@ def features(n: int) -> np.ndarray:
 def test_a_hundred_thousand_labels_in_a_gigabyte(monkeypatch):
     """Labels by labels would be 74.5 GiB, twice as many bytes as numbers."""
     few = problem.Sizes(most_scored=512)  # with more it is the same, and takes longer
-    monkeypatch.setattr(problem, "SIZES", few)
+    monkeypatch.setattr(part, "SIZES", few)
     X, Y = features(12), on_two_images_each(12, 100_000)
 
     def work() -> None:
@@ -37,7 +37,7 @@ def test_a_hundred_thousand_labels_in_a_gigabyte(monkeypatch):
 
 def test_two_images_that_share_five_thousand_labels(monkeypatch):
     """No array of the labels that are on one image by each other, either."""
-    monkeypatch.setattr(problem, "SIZES", problem.Sizes(most_scored=512))
+    monkeypatch.setattr(part, "SIZES", problem.Sizes(most_scored=512))
     X, Y = features(20), np.zeros((20, 5000), dtype=np.float32)
     Y[[3, 7]] = Y[::2, 0] = Y[1::3, 1] = 1
 
@@ -51,4 +51,4 @@ def test_two_images_that_share_five_thousand_labels(monkeypatch):
 def test_what_needs_scores_of_all_labels_says_so_before_the_work():
     Y = on_two_images_each(100_000, 100_000)
     with pytest.raises(InvalidInput, match="min_count"):
-        problem.check_memory(Y, memory=4 * 10**9)
+        part.check_memory(Y, memory=4 * 10**9)

@@ -11,11 +11,13 @@ Input:
 - `photograph_input`: photographs and tags as a caller may pass them
 - `photograph_reader`: features of photographs, by a backbone and a cache
 - `label_input`: labels as a caller may pass them
+- `fit_input`: all that a fit takes, as a problem
 - `series`: images that are held out together
 
 Learning:
 
-- `problem`: the `Problem`, and the `Part` of it that has held-out scores
+- `problem`: the `Problem`
+- `part`: the part of it that has held-out scores
 - `recipe`: the configuration of a fit
 - `learning`: `learn` makes a `Model` of a `Problem`, step by step
 - `hold_out`: held-out scores, by spaces without the images of a fold, and their confidences

@@ -27,6 +27,7 @@ from tagkin.annotator.suggestions import (
 )
 from tagkin.arrays import check_integer
 from tagkin.arrays.checks import not_fitted
+from tagkin.collection.times import Moments
 from tagkin.errors import InvalidInput
 from tagkin.features import Extraction, FeatureCache, extract
 from tagkin.images import Failure
@@ -36,6 +37,7 @@ from tagkin.records.forms import LEFT_OUT, storable
 from tagkin.records.parameters import HasParameters
 from tagkin.records.rules import FileNames, Texts
 from tagkin.tag_meanings import NamePrior
+from tagkin.transfer.occasions import Asked
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses neither
     from tagkin.annotator.feature_annotator import FeatureAnnotator
@@ -168,12 +170,14 @@ class Annotator(HasParameters):
         rejected: TagLists | None = None,
         accepted: TagLists | None = None,
         complete: Sequence[bool] | None = None,
+        moments: Moments | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from photographs and their tags. If it fails, the old model stays.
 
-        Copies of a photograph count once, with the tags of all of them. A series is held out as a
-        whole while confidences are learned; see `tagkin.annotator.series`.
+        Copies of a photograph count once, with the tags of all of them. While confidences are
+        learned, photographs are held out with their event or trip, or a series; see
+        `tagkin.model_selection.kinds` and `tagkin.annotator.series`.
 
         Parameters
         ----------
@@ -184,24 +188,25 @@ class Annotator(HasParameters):
             The tags that a person rejected for each photograph, and accepted as suggestions.
         complete : sequence of bool, optional
             Which photographs have all of their tags. Default: those with tags.
+        moments : Moments, optional
+            When and where they were taken, and their folders. Default: as their files say.
         progress : function of (what, done, all), optional
         """
-        from tagkin.annotator.series import find_series
-
         estimator, step, reader = self._new_estimator(), progress or silent, self.reader
-        known = KnownTags.of(
-            photographs, tags, rejected=rejected, accepted=accepted, complete=complete
-        )
+        given = {"rejected": rejected, "accepted": accepted}
+        known = KnownTags.of(photographs, tags, complete=complete, moments=moments, **given)
         extraction, known = reader.read_tagged(photographs, known, step)
         estimator.prior, note = reader.find_prior(extraction.features, self.names)
+        taken, groups = reader.find_together(extraction, known, step)
         estimator.fit(
             extraction.features,
             known.present,
-            groups=find_series(extraction.files, extraction.features, progress=step),
+            groups=groups,
             rejected=known.rejected,
             accepted=known.accepted,
             complete=known.has_all,
             progress=step,
+            **taken._asdict(),
         )
         self.model_, self.failures_ = estimator.model_, extraction.failures
         self.fingerprint_, self.names_note_ = reader.backbone.fingerprint, note
@@ -215,6 +220,7 @@ class Annotator(HasParameters):
         *,
         rejected: TagLists | None = None,
         complete: Sequence[bool] | None = None,
+        moments: Moments | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Add photographs, and change the tags of known ones, without a new fit.
@@ -225,22 +231,21 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, list of paths, Collection or Extraction
-        tags : list of lists of str
-            The tags of each photograph, None for no tags. A collection has its own.
+        photographs, tags, complete, moments, progress
+            As in `fit`.
         rejected : list of lists of str, optional
             Tags that a person rejected. Default: known photographs keep theirs.
-        complete : sequence of bool, optional
-            Which photographs have all of their tags. Default: those with tags.
-        progress : function of (what, done, all), optional
         """
         from tagkin.annotator.extending import AddedImages, extend
 
-        given = KnownTags.of(photographs, tags, rejected=rejected, complete=complete)
+        given = KnownTags.of(
+            photographs, tags, rejected=rejected, complete=complete, moments=moments
+        )
         extraction, tagged = self._prepare().read_once(photographs, given, progress)
         known = self.learned.find(extraction.digests)
+        taken = self._asked(extraction, tagged).occasions
         added = AddedImages(
-            extraction.features, tagged.tags, known, tagged.rejected, tagged.has_all
+            extraction.features, tagged.tags, known, tagged.rejected, tagged.has_all, taken
         )
         self.model_, self.failures_ = extend(self.model_, added), extraction.failures
         paths, digests, files = list(self.paths_), list(self.digests_), extraction.files
@@ -312,6 +317,7 @@ class Annotator(HasParameters):
         present: TagLists | None = None,
         complete: Sequence[bool] | None = None,
         offered: TagLists | None = None,
+        moments: Moments | None = None,
         vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> list[PhotoSuggestions]:
@@ -336,43 +342,53 @@ class Annotator(HasParameters):
         offered : sequence of lists of str, optional
             Tags that an earlier model suggested and nobody has answered. They are suggested as
             long as their confidence is at least .003, whatever the other options ask for.
+        moments : Moments, optional
+            As in `fit`.
         vocabulary : sequence of str, optional
             Further tags, to suggest by their names alone, without kin. An annotator that is not
             fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.
         progress : function of (what, done, all), optional
-
-        Returns
-        -------
-        suggestions : one PhotoSuggestions for each photograph that could be read
         """
-        words, asked = by_name.check_words(vocabulary), (n, threshold, precision)
-        alone = make_rule(None, *asked)
+        words, wanted = by_name.check_words(vocabulary), (n, threshold, precision)
+        alone = make_rule(None, *wanted)
         if words and not hasattr(self, "model_"):
             return by_name.suggest_words(self.reader, photographs, words, alone, progress, present)
         reader, model = self._prepare(), self.model_
-        rule = make_rule(model.calibrator, *asked)  # before photographs are read
+        rule = make_rule(model, *wanted)  # before photographs are read
         check_integer("n_kin", n_kin, 0)
-        known = KnownTags.of(
-            photographs, present, rejected=rejected, complete=complete, offered=offered
-        )
+        given = {"rejected": rejected, "offered": offered}
+        known = KnownTags.of(photographs, present, complete=complete, moments=moments, **given)
         extraction, known = reader.read_known(photographs, known, progress)
-        numbers = self.learned.find(extraction.digests)
-        tags = known.present or [list(self.tags_[k]) if k >= 0 else [] for k in numbers]
+        asked = self._asked(extraction, known)
+        tags = known.present or [list(self.tags_[k]) if k >= 0 else [] for k in asked.known]
         labels = KnownLabels(tags, known.rejected, known.complete, known.offered)
-        images = make_images(model, extraction.features, numbers, labels)
+        images = make_images(model, extraction.features, asked, labels)
         suggested = suggest_labels(model, images, rule, n_kin, self._prior)
         photos = list(map(self.learned.suggestions, extraction.files, suggested, tags))
         if not (words := by_name.new_words(words, self.vocabulary_)):
             return photos
         return by_name.add_words(photos, extraction.features, words, alone, reader.require_prior())
 
-    def predict_proba(self, photographs: Photographs) -> np.ndarray:
+    def _asked(self, extraction: Extraction, known: KnownTags) -> Asked:
+        """Return when and where photographs were taken, if the model knows that of its own."""
+        numbers = self.learned.find(extraction.digests)
+        if self.model_.occasions is None:
+            return Asked.new(None, len(numbers))._replace(known=numbers)
+        moments = self.reader.find_moments(extraction, known, self.root_)
+        return Asked.read(*moments, len(numbers))._replace(known=numbers)
+
+    def predict_proba(
+        self, photographs: Photographs, *, moments: Moments | None = None
+    ) -> np.ndarray:
         """Return the probability of every tag for every readable photograph, shape (n, D).
 
-        The photographs count as untagged.
+        The photographs count as untagged. `moments` are as in `fit`.
         """
-        features = self._prepare().read_any(photographs, None).features
-        return self.model_.probabilities(self.model_.score(features, self._prior))
+        model, known = self.model_, KnownTags.of(photographs, moments=moments)
+        extraction, known = self._prepare().read_known(photographs, known, None)
+        asked = self._asked(extraction, known)._replace(known=np.full(len(extraction.files), -1))
+        scores = model.score(extraction.features, self._prior, asked)
+        return model.probabilities(scores, kinds=model.kinds(asked, len(scores)))
 
     def similar(self, photographs: Photographs, n: int = 10) -> list[list[Similar]]:
         """Return the n tagged photographs nearest to each photograph, without itself.
@@ -415,6 +431,7 @@ class Annotator(HasParameters):
         tags: TagLists | None = None,
         *,
         rejected: TagLists | None = None,
+        moments: Moments | None = None,
         progress: Progress | None = None,
     ) -> Quality:
         """Measure how good suggestions are, by holding out each fold in turn.
@@ -426,22 +443,24 @@ class Annotator(HasParameters):
         photographs : path, list of paths, Collection or Extraction
         tags, rejected : lists of lists of str, optional
             The tags of each photograph (a collection has its own), and those a person rejected.
+        moments : Moments, optional
+            As in `fit`.
         progress : function of (what, done, all), optional
         """
-        from tagkin.annotator.series import find_series
-
         estimator, step, reader = self._new_estimator(), progress or silent, self.reader
-        known = KnownTags.of(photographs, tags, rejected=rejected)
+        known = KnownTags.of(photographs, tags, rejected=rejected, moments=moments)
         extraction, known = reader.read_tagged(photographs, known, step)
         rows = np.flatnonzero(known.has_all)
         extraction, known = take_photographs(extraction, rows), known.take(rows)
         estimator.prior, _ = reader.find_prior(extraction.features, self.names)
+        taken, groups = reader.find_together(extraction, known, step)
         return estimator.cross_validate(
             extraction.features,
             known.present,
-            groups=find_series(extraction.files, extraction.features, progress=step),
+            groups=groups,
             rejected=known.rejected,
             progress=step,
+            **taken._asdict(),
         )
 
     def relocate(self, folder: str | os.PathLike[str]) -> None:
@@ -450,14 +469,7 @@ class Annotator(HasParameters):
         self.root_, self._learned = os.path.abspath(folder), None
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the annotator to a folder, completely or not at all; `tagkin.load` reads it.
-
-        Parameters
-        ----------
-        folder : path
-        overwrite : bool, default False
-            Whether to replace an existing folder.
-        """
+        """Write the annotator to a folder, completely or not at all; `tagkin.load` reads it."""
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 

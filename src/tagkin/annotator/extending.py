@@ -20,6 +20,7 @@ from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Labels
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import check_complete
+from tagkin.transfer.occasions import Occasions
 
 __all__ = ["AddedImages", "extend"]
 
@@ -37,11 +38,13 @@ class AddedImages(NamedTuple):
     """Rejected labels, like y; with None, known images keep theirs."""
     complete: Array | None = None
     """Which images have all of their labels, shape (n,); with None, new images have."""
+    occasions: Occasions | None = None
+    """When and where they were taken; those of known images are not used."""
 
 
 def extend(model: Model, images: AddedImages) -> Model:
     """Return a model with further images that vote; the old model does not change."""
-    X, y, known, rejected, complete = images
+    X, y, known, rejected, complete, occasions = images
     n, n_before, new = X.shape[0], model.n_images, np.flatnonzero(known < 0)
     check_complete(complete, n)
     labels = replace_rows(model.method.labels, label_matrix(y, n, model.labels), known)
@@ -66,12 +69,16 @@ def extend(model: Model, images: AddedImages) -> Model:
         tags = [*tags, *([] for _ in new)]
         for place, row in zip(places, check_tag_lists(y, n), strict=True):
             tags[place] = row
+    before = model.occasions
+    if before is not None:
+        before = before.join(None if occasions is None else occasions.take(new), len(new))
     held_out = model.held_out.copy()
     held_out.resize(labels.shape)
     return replace(
         model,
         method=method.relabel(labels, **known_now),
         held_out=held_out,
+        occasions=before,
         rejected=rejections,
         groups=np.append(model.groups, model.groups.max() + 1 + np.arange(len(new))),
         tags=tags,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -14,18 +15,16 @@ from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
+from tagkin.annotator.fit_input import Given, read_problem
 from tagkin.annotator.label_input import (
     InputLabels,
     KnownLabels,
     check_tag_lists,
     holds_tags,
     label_matrix,
-    read_labels,
-    rejection_matrix,
 )
 from tagkin.annotator.model import Model, describe_model
-from tagkin.annotator.naming import Naming, check_prior
-from tagkin.annotator.problem import Labels, Problem, find_groups
+from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
     check_known,
     find_similar,
@@ -36,7 +35,7 @@ from tagkin.annotator.suggesting import (
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_finite_features, check_integer, check_same_features
 from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.labels import TakesLabelMatrix, check_complete
+from tagkin.arrays.labels import TakesLabelMatrix
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.labels import Vocabulary
@@ -46,6 +45,7 @@ from tagkin.records.rules import Size, Texts
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import NeighborTransfer
+from tagkin.transfer.occasions import Asked, Occasions
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses none of them
     from tagkin.annotator.quality import Quality
@@ -149,6 +149,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         rejected: InputLabels | None = None,
         accepted: InputLabels | None = None,
         complete: Array | None = None,
+        times: Array | None = None,
+        places: Array | None = None,
+        folders: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from images and their labels. If it fails, the old model stays.
@@ -178,13 +181,22 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             nor rejected are unknown. Confidences are learned from the complete images. With fewer
             than 50 of them, all images with labels count as complete. Default: all images, so
             leave out images that nobody has labelled.
+        times : array of shape (N,), optional
+            Seconds at which the images were taken, from any origin; NaN if unknown. Images that
+            were taken together share labels that no picture shows; see
+            `tagkin.transfer.occasions.score_occasions`.
+        places : array of shape (N, 2), optional
+            Latitude and longitude in degrees; NaN if unknown.
+        folders : sequence of N str, optional
+            Folders of the images, as paths with slashes; empty if unknown.
         progress : function of (what, done, all), optional
         """
         from tagkin.annotator.learning import learn
         from tagkin.annotator.recipe import usual_recipe
 
         recipe = usual_recipe(self.space, self.method, self.random_state)
-        problem = self._read_problem(X, y, groups, rejected, accepted, complete)
+        given = Given(groups, rejected, accepted, complete, times, places, folders)
+        problem = read_problem(self, X, y, given)
         problem = replace(problem, takes_incomplete=recipe.method.takes_incomplete)
         model = learn(problem, recipe, progress=progress or silent)
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -199,11 +211,14 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         known: Array | None = None,
         rejected: InputLabels | None = None,
         complete: Array | None = None,
+        times: Array | None = None,
+        places: Array | None = None,
+        folders: Sequence[str] | None = None,
     ) -> Self:
         """Add images, and change the labels of known ones, without a new fit.
 
-        New images are neighbours from now on. `audit` does not report on them until the next
-        `fit`, which also learns new labels. If nothing was fitted before, this is `fit`.
+        `audit` does not report on new images until the next `fit`, which also learns new labels. If
+        nothing was fitted before, this is `fit`.
 
         Parameters
         ----------
@@ -217,9 +232,19 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             As in `fit`. By default, known images keep their rejected labels.
         complete : bool array of shape (n,), optional
             As in `fit`. Default: new images are complete, and nothing changes for known images.
+        times, places, folders : optional
+            As in `fit`; those of known images stay.
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, rejected=rejected, complete=complete)
+            return self.fit(
+                X,
+                y,
+                rejected=rejected,
+                complete=complete,
+                times=times,
+                places=places,
+                folders=folders,
+            )
         from tagkin.annotator.extending import AddedImages, extend
 
         features = self._check_features(X)
@@ -231,7 +256,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             vocabulary.transform(check_tag_lists(y, features.shape[0]))
             if new := ", ".join(map(repr, vocabulary.unknown_)):
                 raise InvalidInput(f"New tags wait for the next fit: {new:.200}. Leave them out.")
-        self.model_ = extend(self.model_, AddedImages(features, y, numbers, rejected, complete))
+        occasions = Occasions.read(times, places, folders, features.shape[0])
+        images = AddedImages(features, y, numbers, rejected, complete, occasions)
+        self.model_ = extend(self.model_, images)
         return self
 
     def check_parameters(self) -> None:
@@ -246,18 +273,39 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
                 "of a label matrix, pass it as a DataFrame."
             )
 
-    def decision_function(self, X: Array) -> np.ndarray:
-        """Return the score of every label for every image, shape (n, D)."""
-        features = self._check_features(X)
-        return self.model_.score(features, self.prior)
+    def decision_function(
+        self,
+        X: Array,
+        *,
+        times: Array | None = None,
+        places: Array | None = None,
+        folders: Sequence[str] | None = None,
+    ) -> np.ndarray:
+        """Return the score of every label for every image, shape (n, D).
 
-    def predict_proba(self, X: Array) -> np.ndarray:
+        `times`, `places` and `folders` are as in `fit`, for these images.
+        """
+        features = self._check_features(X)
+        asked = Asked.read(times, places, folders, features.shape[0])
+        return self.model_.score(features, self.prior, asked)
+
+    def predict_proba(
+        self,
+        X: Array,
+        *,
+        times: Array | None = None,
+        places: Array | None = None,
+        folders: Sequence[str] | None = None,
+    ) -> np.ndarray:
         """Return the probability of every label for every image, shape (n, D).
 
-        Rows need not add up to 1. The images count as unlabelled.
+        Rows need not add up to 1. The images count as unlabelled. `times`, `places` and `folders`
+        are as in `fit`, for these images.
         """
-        scores = self.decision_function(X)  # which tells whether there is a model
-        return self.model_.probabilities(scores)
+        features = self._check_features(X)
+        asked = Asked.read(times, places, folders, features.shape[0])
+        scores = self.model_.score(features, self.prior, asked)
+        return self.model_.probabilities(scores, kinds=self.model_.kinds(asked, len(scores)))
 
     def predict(self, X: Array, threshold: float = 0.5) -> np.ndarray:
         """Return 1 if a label's probability reaches the threshold, else 0; int array (n, D).
@@ -298,6 +346,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         present: InputLabels | None = None,
         complete: Array | None = None,
         offered: InputLabels | None = None,
+        times: Array | None = None,
+        places: Array | None = None,
+        folders: Sequence[str] | None = None,
     ) -> list[list[LabelSuggestion]]:
         """Suggest labels for images, with confidences and the images that support them.
 
@@ -326,20 +377,22 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         offered : labels of shape (n_images, D), or lists of tags, optional
             Labels that an earlier model suggested and nobody has answered. They are suggested as
             long as their confidence is at least .003, whatever the other options ask for.
+        times, places, folders : optional
+            As in `fit`, for these images.
 
         Returns
         -------
         suggestions : list of n_images lists of LabelSuggestion, most confident first
-            A label without support is suggested only if its name supports it.
         """
         self._check_fitted()
         check_integer("n_kin", n_kin, 0)
         model = self.model_
-        rule = make_rule(model.calibrator, n, threshold, precision)
+        rule = make_rule(model, n, threshold, precision)
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], model)
         labels = KnownLabels(present, rejected, complete, offered)
-        images = make_images(model, features, numbers, labels)
+        asked = Asked.read(times, places, folders, len(numbers))._replace(known=numbers)
+        images = make_images(model, features, asked, labels)
         return suggest_labels(model, images, rule, n_kin, self.prior)
 
     def similar(
@@ -386,6 +439,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         *,
         groups: Array | None = None,
         rejected: InputLabels | None = None,
+        times: Array | None = None,
+        places: Array | None = None,
+        folders: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> Quality:
         """Measure how good suggestions are on these images, by holding out each fold in turn.
@@ -400,24 +456,20 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             Images of one group are held out together. Default: near-duplicates.
         rejected : labels of shape (n, D), or n lists of tags, optional
             Labels that a person rejected for the images.
+        times, places, folders : optional
+            As in `fit`. Then the images of an event are held out together.
         progress : function of (what, done, all), optional
         """
         from tagkin.annotator.quality import cross_validate
         from tagkin.annotator.recipe import usual_recipe
 
-        problem = self._read_problem(X, y, groups, rejected)
+        given = Given(groups, rejected, times=times, places=places, folders=folders)
+        problem = read_problem(self, X, y, given)
         recipe = usual_recipe(self.space, self.method, self.random_state)
         return cross_validate(problem, recipe, progress or silent)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it.
-
-        Parameters
-        ----------
-        folder : path
-        overwrite : bool, default False
-            Whether to replace an existing folder.
-        """
+        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it."""
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 
@@ -425,39 +477,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return a few sentences that describe this estimator."""
         self._check_fitted()
         return describe_model(self.model_)
-
-    def _read_problem(
-        self,
-        X: Array,
-        y: InputLabels | None,
-        groups: Array | None,
-        rejected: InputLabels | None,
-        accepted: InputLabels | None = None,
-        complete: Array | None = None,
-    ) -> Problem:
-        """Read features, labels, groups and decisions as `fit` takes them."""
-        self.check_parameters()
-        features = check_finite_features(X, min_rows=2)
-        n, vocabulary = features.shape[0], self.vocabulary
-        labels = read_labels(y, n, Vocabulary() if vocabulary is None else vocabulary.unfitted())
-        no, yes = (
-            None if decided is None else rejection_matrix(decided, n, labels)
-            for decided in (rejected, accepted)
-        )
-        if no is not None and labels.Y.nnz and (no != labels.Y).nnz == 0:
-            raise InvalidInput(
-                "rejected has exactly the labels of the images. Pass the labels that a person "
-                "rejected, or leave it out."
-            )
-        has_names = labels.vocabulary is not None or labels.names is not None
-        return Problem(
-            features,
-            Labels.of(labels.Y, no, yes, check_complete(complete, n)),
-            find_groups(features, groups),
-            Naming.of(self.prior, labels.classes() if has_names else None),
-            self.random_state,
-            labels,
-        )
 
     def _check_features(self, X: Array) -> Array:
         """Return features of new images as an array; reject features unlike the fitted ones."""

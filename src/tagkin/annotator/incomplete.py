@@ -27,7 +27,8 @@ from sklearn.base import clone
 from tagkin.annotator.hold_out import calibrate_held_out, hold_out
 from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import Problem, choose_part, count_images
+from tagkin.annotator.part import choose_part
+from tagkin.annotator.problem import Problem, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.labels import count_known
@@ -81,10 +82,16 @@ def add_incomplete(
         return _score_fold(model, problem, recipe, *folds[number])
 
     held_out = calibrate_held_out(problem, part, hold_out(part, score_fold, fold_done))
-    calibrator, scores = held_out.calibrated.calibration, held_out.calibrated.log_odds
-    unannotated = refit_decisions(problem, calibrator.probabilities(scores), model)
-    added = replace(added, calibrator=calibrator, unannotated=unannotated)
-    unknown = _take_likely(added.probabilities(scores[others]), problem, others)
+    calibrated, scores = held_out.calibrated, held_out.calibrated.log_odds
+    added = replace(added, calibrator=calibrated.calibration, by_kind=held_out.by_kind)
+    kinds = np.zeros(n, np.intp)
+    kinds[others] = added.kinds(problem.ask(others)._replace(known=others), len(others))
+    if added.by_kind is not None:
+        scores[others] = added.mix(held_out.scores.take(others).all, kinds[others])
+    P = added.calibrate(scores, kinds)
+    added = replace(added, unannotated=refit_decisions(problem, P, model))
+    likely = added.probabilities(scores[others], kinds=kinds[others])
+    unknown = _take_likely(likely, problem, others)
     unknown.data = scores[others][unknown.nonzero()]
     return replace(added, unknown_scores=spread_rows(unknown, others, n))
 
@@ -92,14 +99,20 @@ def add_incomplete(
 def _score_fold(
     model: Model, problem: Problem, recipe: Recipe, known: np.ndarray, new: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Return the logits (n×D) of votes and read-out for new images, by a model of known images."""
+    """Return the scores (n×D) of new images, by a model of known images.
+
+    They are the logits of votes and read-out, and the scores of occasions.
+    """
     complete = problem.complete
     assert complete is not None
     alone = _fit_like(model, problem, recipe, known[complete[known]])
     expected = _expect_labels(alone, problem, known[~complete[known]])
     fold = _fit_like(model, problem, recipe, known, expected)
     rarer = known_logits(problem, np.arange(len(complete))) - known_logits(problem, known)
-    return tuple(logits + rarer for logits in fold.method.components(fold.embed(problem.X[new])))
+    n_occasions = 0 if fold.occasions is None else len(fold.occasions.inputs)
+    scores = replace(fold, names=None).components(problem.X[new], None, problem.ask(new))
+    n_learned = len(scores) - n_occasions
+    return *(logits + rarer for logits in scores[:n_learned]), *scores[n_learned:]
 
 
 def known_logits(problem: Problem, rows: np.ndarray) -> np.ndarray:
@@ -137,7 +150,8 @@ def _fit_like(
         options |= {"complete": complete[rows], "expected": expected[rows]}
     space = clone(recipe.space).fit(X, targets)
     method = clone(recipe.method).fit(space.transform(X), Y, **options)
-    return replace(model, space=space.space_, method=method.model_)
+    occasions = None if problem.occasions is None else problem.occasions.take(rows)
+    return replace(model, space=space.space_, method=method.model_, occasions=occasions)
 
 
 def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
@@ -145,7 +159,9 @@ def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sp
     n, n_labels = problem.Y.shape
     parts = [scipy.sparse.csr_array((0, n_labels), dtype=np.float32)]
     for block in row_blocks(len(rows), 64 * n_labels):
-        P = model.probabilities(model.score(problem.X[rows[block]], problem.prior))
+        asked = problem.ask(rows[block])
+        scores = model.score(problem.X[rows[block]], problem.prior, asked)
+        P = model.probabilities(scores, kinds=model.kinds(asked, len(scores)))
         parts.append(_take_likely(P, problem, rows[block]))
     return spread_rows(scipy.sparse.vstack(parts, format="csr"), rows, n)
 
@@ -176,6 +192,8 @@ def refit_decisions(problem: Problem, P: np.ndarray, model: Model) -> Unannotate
     rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
     P, annotated = P[rows], was_complete[rows]
     if not annotated.all():
-        scores = model.score(problem.X[rows[~annotated]], problem.prior)
-        P[~annotated] = np.maximum(P[~annotated], model.calibrator.probabilities(scores))
+        asked = problem.ask(rows[~annotated])
+        scores = model.score(problem.X[rows[~annotated]], problem.prior, asked)
+        own = model.calibrate(scores, model.kinds(asked, len(scores)))
+        P[~annotated] = np.maximum(P[~annotated], own)
     return fit_unannotated_labels(P, accepted[rows], rejected[rows], annotated=annotated)

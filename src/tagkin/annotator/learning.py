@@ -13,7 +13,8 @@ from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.naming import score_names
-from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
+from tagkin.annotator.part import Part, choose_part
+from tagkin.annotator.problem import Problem, check_enough, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.threads import blas_threads_for
@@ -78,7 +79,7 @@ def learn(
         calibrated = held_out.calibrated
 
         # Judge the labels of the held-out images.
-        scored_groups = None if groups is None else groups[part.rows]
+        scored_groups = None if groups is None else groups[part.images]
         logits = audit_logits(held_out, part.labels(Y))
         errors, judged = judge_labels(logits, part.truth(Y), scored_groups)
 
@@ -95,6 +96,8 @@ def learn(
             vocabulary=source.vocabulary,
             column_names=source.names,
             tags=source.tags,
+            occasions=images.occasions,
+            by_kind=held_out.by_kind,
         )
         model = expand(model, images, part)
         decisions = fit_decisions(problem, part, calibrated.log_odds, model)
@@ -128,6 +131,9 @@ def audit_logits(held_out: HeldOut, labels: scipy.sparse.csr_array) -> np.ndarra
         return np.asarray(linked - calibrated.levels, dtype=np.float32)
     votes, readout = learned
     even = mix_evenly(votes, readout, labels)
+    common = calibrated.calibration.mixture.common[len(learned) :]
+    for weight, score in zip(common, held_out.scores.occasions, strict=False):  # names come last
+        even += np.float32(weight) * score
     if held_out.names is None:
         return even
     return np.clip(log_odds, even - JUDGING.most_by_name, even + JUDGING.most_by_name)
@@ -184,30 +190,34 @@ def judge_labels(
 def expand(model: Model, problem: Problem, part: Part) -> Model:
     """Expand to N images and D labels; labels without scores get the common weights."""
     columns, (n, n_labels) = part.columns, problem.Y.shape
-    calibrator = model.calibrator
+    calibrator, by_kind = model.calibrator, model.by_kind
     if len(columns) < n_labels:
         centers = typical_scores(model, problem)
         levels = share_logits(problem.Y) + frequency_levels(count_images(problem.Y), n)
         calibrator = calibrator.spread(columns, centers, levels)
+        by_kind = None if by_kind is None else by_kind.spread(columns, centers, levels)
     scored = model.held_out
     entries = scored.data, columns[scored.indices], scored.indptr
-    wide = scipy.sparse.csr_array(entries, shape=(len(part.rows), n_labels))
+    wide = scipy.sparse.csr_array(entries, shape=(len(part.images), n_labels))
     return replace(
         model,
         calibrator=calibrator,
+        by_kind=by_kind,
         errors=model.errors.spread(columns, n_labels),
-        held_out=spread_rows(wide, part.rows, n),
+        held_out=spread_rows(wide, part.images, n),
     )
 
 
 def typical_scores(model: Model, problem: Problem) -> np.ndarray:
     """Return scores (D×k) that say nothing about an image.
 
-    Logits of votes and read-out say nothing at that of the label's share of the images, and names
-    at their mean over some images. Scores of other methods are as for the median label.
+    Logits of votes and read-out say nothing at that of the label's share of the images, those of
+    occasions at 0, and names at their mean over some images. Scores of other methods are as for
+    the median label.
     """
     centers = np.tile(np.median(model.calibrator.mixture.centers, axis=0), (problem.Y.shape[1], 1))
-    n_learned = centers.shape[1] - (model.names is not None)
+    n_occasions = 0 if model.occasions is None else len(model.occasions.inputs)
+    n_learned = centers.shape[1] - (model.names is not None) - n_occasions
     if n_learned > 1:
         centers[:, :n_learned] = share_logits(problem.Y)[:, None]
     if model.names is not None:
@@ -242,16 +252,19 @@ def fit_decisions(
     complete = np.ones(len(problem.X), bool) if problem.complete is None else problem.complete
     yes, no = labels.accepted[:, part.columns], labels.rejected[:, part.columns]
     is_decided = np.diff(yes.indptr) + np.diff(no.indptr) > 0
-    most, scored = max(n, MOST_SCORES // n_labels), np.flatnonzero(complete)[part.rows]
+    most, scored = max(n, MOST_SCORES // n_labels), np.flatnonzero(complete)[part.images]
     places = _evenly_spaced(np.flatnonzero(is_decided[scored]), most)
     others = _evenly_spaced(np.flatnonzero(is_decided & ~complete), most)
-    parts = [scores[places]]
+    parts = [model.calibrator.probabilities(scores[places])]
     for block in row_blocks(len(others), 64 * problem.Y.shape[1]):
-        parts.append(model.score(problem.X[others[block]], problem.prior)[:, part.columns])
+        asked = problem.ask(others[block])
+        scores = model.score(problem.X[others[block]], problem.prior, asked)
+        P = model.calibrate(scores, model.kinds(asked, len(scores)))
+        parts.append(P[:, part.columns])
     rows = np.append(scored[places], others)
     if not yes[rows].nnz or not no[rows].nnz:
         return None
-    P = model.calibrator.probabilities(np.concatenate(parts))
+    P = np.concatenate(parts)
     annotated = None if labels.was_complete is None else labels.was_complete[rows]
     unannotated = fit_unannotated_labels(P, yes[rows], no[rows], annotated=annotated)
     return unannotated.spread(part.columns, problem.Y.shape[1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -11,15 +13,17 @@ import scipy.sparse
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.naming import describe_names, score_names
 from tagkin.arrays import Array, to_numpy
-from tagkin.calibration import Calibration, LabelErrors, UnannotatedLabels
+from tagkin.calibration import Calibration, CalibrationByKind, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
+from tagkin.model_selection.kinds import Kind, kind_of_gap
 from tagkin.neighbors import Neighbors
 from tagkin.records.forms import storable
 from tagkin.records.rules import Indices, Sparse, TextLists, Texts
 from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior, NameTable
 from tagkin.transfer.kin_votes import KinVotes
+from tagkin.transfer.occasions import Asked, Occasions, score_occasions
 from tagkin.transfer.votes import NeighborVotes
 from tagkin.wording import count
 
@@ -67,11 +71,17 @@ class Model:
     )
     """Scores of the likely unknown labels of incomplete images, by models that had not seen the
     image. It has no rows for images added later."""
+    occasions: Occasions | None = None
+    """When and where the images were taken, if that tells images apart."""
+    by_kind: CalibrationByKind | None = None
+    """Confidences of images without a learned image near in time. `calibrator` has the others."""
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if the parts of a stored model do not fit together."""
         if self.method.index is None:
             raise InvalidInput("its method has no neighbours")
+        if (self.occasions is None) != (self.by_kind is None):
+            raise InvalidInput("it has occasions without confidences of their kinds")
 
     @property
     def labels(self) -> NamedLabels:
@@ -118,36 +128,123 @@ class Model:
         self,
         X: Array,
         prior: NamePrior | None,
+        asked: Asked | None = None,
         embeddings: Array | None = None,
         neighbors: Neighbors | None = None,
     ) -> tuple[np.ndarray, ...]:
-        """Return the scores (n×D) that are mixed: of votes, read-out and names, for X (n×d).
+        """Return the scores (n×D) that are mixed, for X (n×d).
 
+        They are those of votes, of the read-out, of time, place and folder, and of names.
         `embeddings` (n×m) and voting `neighbors` (n×k) are computed unless they are known.
         """
         learned = self.method.components(
             self.embed(X) if embeddings is None else embeddings, neighbors
         )
-        return learned if self.names is None else (*learned, score_names(prior, X, self.names))
+        occasions: tuple[np.ndarray, ...] = ()
+        if self.occasions is not None:
+            asked = Asked.new(None, X.shape[0]) if asked is None else asked
+            occasions = score_occasions(
+                self.occasions,
+                asked.occasions,
+                self.method.labels,
+                own=asked.known,
+                rejected=getattr(self.method, "rejected", None),
+                complete=getattr(self.method, "complete", None),
+            )
+        names = () if self.names is None else (score_names(prior, X, self.names),)
+        return *learned, *occasions, *names
 
-    def score(self, X: Array, prior: NamePrior | None) -> np.ndarray:
+    def kinds(self, asked: Asked | None, n_images: int) -> np.ndarray:
+        """Return the kind of each of n images, shape (n,), by the nearest learned image in time.
+
+        If its time is unknown, an image is near if a learned image is in its folder, else far. All
+        images are near if the model knows no occasions.
+        """
+        if self.occasions is None:
+            return np.zeros(n_images, np.intp)
+        asked = Asked.new(None, n_images) if asked is None else asked
+        near = self.occasions.near_in_time(asked.occasions, asked.known)
+        counts = self._is_labelled[near.indices] & (near.indices >= 0)
+        kinds = kind_of_gap(np.where(counts, near.distances, np.inf).min(axis=1))
+        shared = self.occasions.shares_folder(asked.occasions, asked.known, self._is_labelled)
+        is_untimed = np.ones(n_images, bool)
+        if asked.occasions.times is not None and self.occasions.times is not None:
+            is_untimed = np.isnan(asked.occasions.times)
+        return np.where(is_untimed & shared, Kind.NEAR, kinds)
+
+    @cached_property
+    def _is_labelled(self) -> np.ndarray:
+        """Whether labels of an image are known, shape (N,)."""
+        return self.complete | (np.diff(self.method.labels.indptr) > 0)
+
+    def calibration_of(self, kind: int) -> Calibration:
+        """Return the confidences of a kind of images."""
+        if self.by_kind is None or kind == Kind.NEAR:
+            return self.calibrator
+        return self.by_kind.event if kind == Kind.EVENT else self.by_kind.far
+
+    def mix(self, components: Sequence[np.ndarray], kinds: np.ndarray) -> np.ndarray:
+        """Return log-odds (n×D) from components (n×D) of images of these kinds (n,)."""
+        return self._of_kinds(
+            kinds, lambda calibration, rows: calibration.mix([part[rows] for part in components])
+        )
+
+    def _of_kinds(
+        self, kinds: np.ndarray, apply: Callable[[Calibration, np.ndarray | slice], np.ndarray]
+    ) -> np.ndarray:
+        """Return what is applied to the images of each kind (n,), shape (n, …)."""
+        present = np.unique(kinds)
+        if len(present) < 2:
+            kind = int(present[0]) if len(present) else Kind.NEAR
+            return apply(self.calibration_of(kind), slice(None))
+        parts = [(np.flatnonzero(kinds == kind), kind) for kind in present]
+        values = [apply(self.calibration_of(int(kind)), rows) for rows, kind in parts]
+        whole = np.empty((len(kinds), *values[0].shape[1:]), dtype=values[0].dtype)
+        for (rows, _), value in zip(parts, values, strict=True):
+            whole[rows] = value
+        return whole
+
+    def score(self, X: Array, prior: NamePrior | None, asked: Asked | None = None) -> np.ndarray:
         """Return log-odds (n×D) of all labels for features (n×d)."""
-        return self.calibrator.mix(self.components(X, prior))
+        kinds = self.kinds(asked, X.shape[0])
+        return self.mix(self.components(X, prior, asked), kinds)
+
+    def shares(self, components: Sequence[np.ndarray], kinds: np.ndarray) -> np.ndarray:
+        """Return the share (k, n, D) of each component in the evidence; see `Mixture.shares`."""
+
+        def of_rows(calibration: Calibration, rows: np.ndarray | slice) -> np.ndarray:
+            shares = calibration.mixture.shares([part[rows] for part in components])
+            return shares.transpose(1, 0, 2)
+
+        return self._of_kinds(kinds, of_rows).transpose(1, 0, 2)
+
+    def calibrate(self, scores: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+        """Return the probability (n×D) that annotated labels with these log-odds are right."""
+        return self._of_kinds(
+            kinds, lambda calibration, rows: calibration.probabilities(scores[rows])
+        )
 
     def probabilities(
-        self, scores: np.ndarray, was_labelled: np.ndarray | None = None
+        self,
+        scores: np.ndarray,
+        was_labelled: np.ndarray | None = None,
+        kinds: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the probability (n×D) that labels with these log-odds (n×D) are right.
 
         `was_labelled` (n,) tells which images a person has labelled. Default: none. It matters if
-        the model has learned how often unannotated labels are right.
+        the model has learned how often unannotated labels are right. Default `kinds`: near.
         """
-        P = self.calibrator.probabilities(scores)
+        P = self.calibrate(scores, np.zeros(len(scores), np.intp) if kinds is None else kinds)
         if self.unannotated is None:
             return P
         if was_labelled is None:
             was_labelled = np.zeros(len(P), dtype=bool)
         return self.unannotated.predict_proba(P, was_labelled)
+
+    def thresholds(self, precision: float) -> np.ndarray:
+        """Return the least probability of each kind with which suggestions reach a precision."""
+        return np.array([self.calibration_of(kind).threshold(precision) for kind in Kind])
 
 
 # --- models in words and numbers ---------------------------------------------------------
@@ -206,6 +303,8 @@ def _describe_parts(model: Model) -> list[str]:
 
 def _describe_weights(model: Model) -> str:
     names = ["votes", "read-out"] if isinstance(model.method, KinVotes) else ["score"]
+    if model.occasions is not None:
+        names += model.occasions.inputs
     if model.names is not None:
         names.append("name")
     weights = zip(names, model.calibrator.mixture.common, strict=True)

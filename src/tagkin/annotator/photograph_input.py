@@ -11,6 +11,7 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 
 from tagkin.collection.reading import Collection
+from tagkin.collection.times import Moments
 from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
 from tagkin.images import Failure
@@ -59,6 +60,8 @@ class KnownTags(NamedTuple):
     offered: list[list[str]] | None = None
     complete: np.ndarray | None = None
     """Which photographs have all of their tags."""
+    moments: Moments | None = None
+    """When and where they were taken; None if only their files say it."""
 
     @classmethod
     def of(
@@ -67,6 +70,7 @@ class KnownTags(NamedTuple):
         present: TagLists | None = None,
         *,
         complete: Sequence[bool] | None = None,
+        moments: Moments | None = None,
         **others: TagLists | None,
     ) -> Self:
         """Check what a caller knows; a collection has its own tags."""
@@ -80,7 +84,11 @@ class KnownTags(NamedTuple):
         mask = None if complete is None else np.array(complete, dtype=bool)
         if mask is not None and len(mask) != len(files):
             raise InvalidInput(f"Found {len(files)} photographs and {len(mask)} in complete.")
-        return cls(**lists, complete=mask)
+        if moments is not None and len(moments.times) != len(files):
+            raise InvalidInput(
+                f"Found {len(files)} photographs and the moments of {len(moments.times)}."
+            )
+        return cls(**lists, complete=mask, moments=moments)
 
     @property
     def tags(self) -> list[list[str]]:
@@ -98,8 +106,11 @@ class KnownTags(NamedTuple):
 
     def take(self, rows: Sequence[int] | np.ndarray) -> KnownTags:
         """Return what is known about some photographs."""
-        complete = None if self.complete is None else self.complete[np.asarray(rows, dtype=int)]
-        return self._map(lambda lists: [lists[i] for i in rows], complete)
+        numbers = np.asarray(rows, dtype=int)
+        complete = None if self.complete is None else self.complete[numbers]
+        moments = None if self.moments is None else self.moments.take(numbers)
+        known = self._map(lambda lists: [lists[i] for i in rows], complete)
+        return known._replace(moments=moments)
 
     def merge(self, digests: Sequence[str]) -> tuple[list[int], KnownTags]:
         """Return the first photograph of each content, and what is known about all its copies.
@@ -118,7 +129,9 @@ class KnownTags(NamedTuple):
         complete = self.complete
         if complete is not None:
             complete = np.array([complete[group].any() for group in groups], dtype=bool)
-        return [group[0] for group in groups], self._map(join, complete)
+        first = [group[0] for group in groups]
+        moments = None if self.moments is None else self.moments.take(first)
+        return first, self._map(join, complete)._replace(moments=moments)
 
     def _map(
         self, change: Callable[[list[list[str]]], list[list[str]]], complete: np.ndarray | None

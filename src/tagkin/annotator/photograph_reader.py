@@ -16,6 +16,8 @@ from tagkin.annotator.photograph_input import (
     list_paths,
     take_photographs,
 )
+from tagkin.annotator.suggestions import split_root
+from tagkin.collection.times import Moments, read_moments
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import (
     Backbone,
@@ -146,6 +148,24 @@ class PhotographReader:
         left = iter(range(len(files)))
         rows = [next(i for i in left if files[i] == file) for file in extraction.files]
         return extraction, known.take(rows)
+
+    def find_moments(self, extraction: Extraction, known: KnownTags, root: str) -> Moments:
+        """Return when and where photographs were taken: as is known, or as their files say.
+
+        Their folders are relative to `root`.
+        """
+        return read_moments(extraction.files, root) if known.moments is None else known.moments
+
+    def find_together(
+        self, extraction: Extraction, known: KnownTags, step: Progress
+    ) -> tuple[Moments, np.ndarray]:
+        """Return the moments of photographs to learn from, and the series of each, shape (N,)."""
+        from tagkin.annotator.series import find_series
+
+        step("Reading dates", 0, 1)
+        moments = self.find_moments(extraction, known, split_root(extraction.files)[0])
+        series = find_series(extraction.files, extraction.features, moments.times, progress=step)
+        return moments, series
 
     def read_once(
         self, photographs: Photographs, known: KnownTags, progress: Progress | None

@@ -1,4 +1,4 @@
-"""A problem to learn from, and the part of it whose held-out scores fit into memory."""
+"""A problem to learn from: features and labels, and how images are held out."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.naming import Naming
 from tagkin.arrays import Array, check_groups
 from tagkin.errors import InvalidInput, Parameter
-from tagkin.machine import available_memory
-from tagkin.model_selection.folds import Fold, number_folds
+from tagkin.model_selection.folds import number_folds
+from tagkin.model_selection.kinds import (
+    KINDS,
+    Round,
+    deal_rounds,
+    follow,
+    nearest_mates,
+    number_clusters,
+)
 from tagkin.tag_meanings import NamePrior
+from tagkin.transfer.occasions import Asked, Occasions
 from tagkin.transfer.readout import MOST_LABELS
 
 __all__ = [
     "SIZES",
     "Labels",
-    "Part",
     "Problem",
     "Sizes",
     "check_enough",
-    "check_memory",
-    "choose_part",
     "count_as_complete",
     "count_images",
     "find_groups",
@@ -156,6 +161,8 @@ class Problem:
     seed: int | None = 0
     source: NamedLabels | None = None
     """Names of the labels, and the lists of tags that they were read from."""
+    occasions: Occasions | None = None
+    """When and where the images were taken, and their folders, if that tells images apart."""
     takes_incomplete: bool = True
     """Whether the method learns from incomplete images. Otherwise, all count as complete."""
 
@@ -206,16 +213,37 @@ class Problem:
             self.labels.take(rows, columns),
             None if groups is None else np.unique(groups[rows], return_inverse=True)[1],
             seed=self.seed,
+            occasions=None if self.occasions is None else self.occasions.take(rows),
         )
 
-    def split(self, n_parts: int) -> list[Fold]:
-        """Return `n_parts` folds, or one per group if groups are fewer."""
-        numbers = self._number_folds(n_parts)
-        return [Fold.of(numbers, k) for k in range(int(numbers.max()) + 1)]
+    def split(self, n_parts: int, n_rounds: int = 1) -> list[Round]:
+        """Return rounds of `n_parts` folds, or of one per group if groups are fewer.
 
-    def split_off(self, n_parts: int) -> Fold:
-        """Return the first fold of `split`; many folds of many images take much memory."""
-        return Fold.of(self._number_folds(n_parts), 0)
+        If nothing is known of occasions, there is one round, in which all images are near.
+        """
+        if self.occasions is None:
+            numbers = self._number_folds(n_parts)
+            return [Round(numbers, np.zeros(len(numbers), np.intp), np.arange(len(numbers)))]
+        times, n = self.occasions.times, len(self.X)
+        events, trips = (
+            number_clusters(times, self.occasions.folders, gap, n)
+            for gap in (KINDS.event, KINDS.trip)
+        )
+        if self.complete is None:
+            n_parts = max(2, min(n_parts, n // 2))
+            return deal_rounds(events, trips, self.groups, n_parts, n_rounds, self.seed)
+        rows, others = np.flatnonzero(self.complete), np.flatnonzero(~self.complete)
+        first, second = (self.take(part).split(n_parts, n_rounds) for part in (rows, others))
+        guides = nearest_mates(trips, times, rows, others)
+        rounds = [follow(*pair, rows, guides) for pair in zip(first, second, strict=True)]
+        if self.groups is None:
+            return rounds
+        # images of a group go with its first complete image
+        order = np.append(rows, others)
+        _, leaders, members = np.unique(self.groups[order], return_index=True, return_inverse=True)
+        leads = np.empty(n, np.intp)
+        leads[order] = order[leaders[members]]
+        return [Round(one.folds[leads], one.kinds[leads], one.clusters) for one in rounds]
 
     def _number_folds(self, n_parts: int) -> np.ndarray:
         """Return the fold of each image, shape (N,).
@@ -240,6 +268,11 @@ class Problem:
         if self.groups is not None:
             n_parts = max(2, min(n_parts, len(np.unique(self.groups))))
         return number_folds(self.Y.shape[0], n_parts, self.groups, self.seed)
+
+    def ask(self, rows: np.ndarray) -> Asked:
+        """Return some of the images (n,) as new images to score."""
+        occasions = None if self.occasions is None else self.occasions.take(rows)
+        return Asked.new(occasions, len(rows))
 
     @property
     def prior(self) -> NamePrior | None:
@@ -316,108 +349,6 @@ def check_enough(Y: scipy.sparse.csr_array, are_tags: bool = False) -> None:
 def n_folds(n_images: int) -> int:
     """Return the number of folds: 3 for 2,000 images and more, else at most 10."""
     return 3 if n_images >= SIZES.many else min(SIZES.folds, n_images // 2)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Images and labels that have held-out scores: all of them, or as many as memory holds.
-
-    A score for every image and every label, of several kinds, takes 64 GB for 100,000 images with
-    20,000 labels. With less memory
-
-    - one part of the images is held out, once, by a model that learned from all others;
-    - only labels on most images have scores; rarer labels get the usual weights and confidences;
-    - the space is learned from the labels on most images;
-    - `audit` reports on those images and labels.
-
-    At most 16,384 labels have scores, whatever the memory: if there are more, most are on hardly
-    any image, and each teaches next to nothing. Every label can be suggested all the same, because
-    neighbours have all labels, which are sparse.
-    """
-
-    folds: list[Fold]
-    rows: np.ndarray
-    """Images that are held out, ascending, shape (n,)."""
-    columns: np.ndarray
-    """Labels with scores, ascending, shape (C,)."""
-    n_dimensions: int = SIZES.most_labels
-    """Most labels that a space may be learned from; its embeddings have as many dimensions."""
-    is_whole: bool = False
-    """Whether memory holds the scores of all images and labels."""
-
-    @classmethod
-    def whole(cls, problem: Problem) -> Part:
-        """Return all images and all labels."""
-        n, n_labels = problem.Y.shape
-        folds = problem.split(n_folds(n))
-        return cls(folds, np.arange(n), np.arange(n_labels), is_whole=True)
-
-    @classmethod
-    def sample(
-        cls, problem: Problem, n_images: int, columns: np.ndarray, n_dimensions: int
-    ) -> Part:
-        """Hold out all images in turn, or at most `n_images` once; no group is on both sides."""
-        n = problem.Y.shape[0]
-        if n_images >= n:
-            return cls(problem.split(n_folds(n)), np.arange(n), columns, n_dimensions)
-        known, held_out = problem.split_off(max(3, round(n / n_images)))
-        n_taken = min(len(held_out), n_images)
-        rows = held_out[np.arange(n_taken) * len(held_out) // n_taken]  # evenly spaced
-        return cls([Fold(known, rows)], rows, columns, n_dimensions)
-
-    def labels(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Return the labels (N×C) with scores, of all images."""
-        return Y if self.is_whole else Y[:, self.columns]
-
-    def truth(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Return the labels (n×C) of the images that are held out."""
-        return Y if self.is_whole else Y[self.rows][:, self.columns]
-
-
-def choose_part(problem: Problem, memory: int | None = None) -> Part:
-    """Choose the images and labels that have held-out scores.
-
-    `memory` is in bytes. Default: the memory available to this process.
-    """
-    n, n_labels = problem.Y.shape
-    memory = available_memory() if memory is None else memory
-    n_images, n_scored, n_dimensions = n, min(n_labels, SIZES.most_scored), SIZES.most_labels
-    if memory is not None and SIZES.bytes_per_score * n * n_scored > memory:
-        n_scores = memory // (SIZES.bytes_per_score * SIZES.memory_share)
-        n_images = max(
-            SIZES.fewest, min(n // 3, SIZES.most_scored, n_scores // SIZES.fewest_labels)
-        )
-        n_scored = max(1, min(n_labels, SIZES.most_labels, n_scores // n_images))
-        n_dimensions = max(
-            SIZES.fewest_labels, min(SIZES.most_labels, memory // (SIZES.bytes_per_dimension * n))
-        )
-    if (n_images, n_scored) == (n, n_labels):
-        return Part.whole(problem)
-    columns = np.argsort(-count_images(problem.Y), kind="stable")[:n_scored]
-    return Part.sample(problem, n_images, np.sort(columns), n_dimensions)
-
-
-def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
-    """Reject labels (N×D) whose held-out scores do not fit into memory.
-
-    Measurements need a score of every image for every label. `memory` is as in `choose_part`.
-    """
-    memory = available_memory() if memory is None else memory
-    n, n_labels = Y.shape
-    needed = SIZES.bytes_per_score * n * n_labels
-    if memory is None or needed <= memory:
-        return
-    counts = np.sort(count_images(Y))[::-1]
-    fits = max(1, min(n_labels - 1, memory // (2 * SIZES.bytes_per_score * n)))
-    least = int(counts[fits]) + 1
-    n_left = np.count_nonzero(counts >= least)
-    raise InvalidInput(
-        f"Scores of {n:,} images for {n_labels:,} labels take about {needed / 2**30:,.0f} GiB of "
-        f"memory, and {memory / 2**30:,.0f} are available. Leave out labels on fewer than "
-        f"{least:,} images (",
-        Parameter("min_count", least),
-        f"): {n_left:,} remain.",
-    )
 
 
 def count_images(Y: scipy.sparse.csr_array) -> np.ndarray:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.hold_out import (
-    FoldModels,
-    HeldOut,
-    calibrate_held_out,
-    hold_out,
-)
+from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, hold_out
 from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.model import describe_groups
-from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
+from tagkin.annotator.part import Part, check_memory
+from tagkin.annotator.problem import Problem, check_enough
 from tagkin.annotator.recipe import Recipe
 from tagkin.calibration import (
+    HeldOutScores,
     ReliabilityCurve,
     fit_calibration,
     reliability_curve,
 )
 from tagkin.evaluation import LabelReport, evaluate, label_report
+from tagkin.model_selection.kinds import KINDS, Kind, number_clusters
 from tagkin.progress import Counted, Progress, silent
 from tagkin.wording import count
 
@@ -97,7 +95,11 @@ class Quality:
     how : str
         How it was measured, in words.
     semantic, visual : dict of str to float
-        Metrics of `tagkin.evaluate` for the model, and for the same method in visual feature space.
+        Metrics of `tagkin.evaluate` for the model, and for the same method and the same inputs in
+        visual feature space.
+    inputs : dict of str to dict
+        The same for each input of the model alone: "pictures", "names" and "moments" (times, places
+        and folders). Empty if there is only one.
     operating_points : list of OperatingPoint
         Suggestions at the thresholds for wanted precisions.
     labels : LabelReport
@@ -109,6 +111,7 @@ class Quality:
     how: str
     semantic: dict[str, float]
     visual: dict[str, float]
+    inputs: dict[str, dict[str, float]]
     operating_points: list[OperatingPoint]
     labels: LabelReport
     truth: scipy.sparse.csr_array
@@ -133,13 +136,16 @@ class Quality:
 def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) -> Quality:
     """Hold out each fold of the photographs in turn; photographs of one group together.
 
+    If times are known, the photographs of an event are held out together: the suggestions measured
+    are those for an event of which no photograph is tagged.
+
     The confidences are learned for each half of the photographs from the scores of the other half,
     so they, too, are measured on photographs they have not seen.
     """
     Y, groups, source = problem.Y, problem.groups, problem.source or NamedLabels(problem.Y)
     check_enough(Y, source.tags is not None)
     check_memory(Y)
-    part = Part.whole(problem)
+    part = Part.whole(problem, KINDS.rounds)
     fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
 
     def calibrate(problem: Problem, recipe: Recipe) -> HeldOut:
@@ -148,31 +154,58 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
         return calibrate_held_out(problem, part, learned)
 
     held_out = calibrate(problem, recipe)
-    scores = held_out.calibrated.log_odds
-    baseline = calibrate(replace(problem, naming=None), Recipe(None, recipe.method)).calibrated
-    P, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
-    halves = split_into_halves(len(scores), groups, problem.seed)
+    judged, entries = held_out.judged, part.entries_as(Kind.EVENT)
+    scores = held_out.entries.take(entries)
+
+    def measure(scores: HeldOutScores) -> dict[str, float]:
+        return evaluate(Y, fit_calibration(scores, Y, groups=groups, judged=judged).log_odds)
+
+    visual = measure(calibrate(problem, Recipe(None, recipe.method)).entries.take(entries))
+    P = np.empty(Y.shape, dtype=np.float32)
+    thresholds = np.empty((len(_PRECISIONS), len(P)))
+    events = _number_events(problem)
+    halves = split_into_halves(len(P), events, problem.seed)
     for rows, others in zip(halves, reversed(halves), strict=True):
         mates = None if groups is None else groups[others]
-        some = held_out.scores.take(others)
-        judged = held_out.judged
+        some = scores.take(others)
         calibration = fit_calibration(some, Y[others], groups=mates, judged=judged).calibration
-        P[rows] = calibration.probabilities(calibration.mix(held_out.scores.take(rows).all))
+        P[rows] = calibration.probabilities(calibration.mix(scores.take(rows).all))
         thresholds[:, rows] = [[calibration.threshold(wanted)] for wanted in _PRECISIONS]
-    n_tagged = count(len(scores), "tagged photograph")
-    how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
-    if series := describe_groups(groups):
+    how = f"{len(part.folds) // part.n_rounds}-fold cross-validation on "
+    how += count(len(P), "tagged photograph")
+    if problem.occasions is not None and (together := describe_groups(events, plural="events")):
+        how += f" ({together}, each event held out as a whole)"
+    elif series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
     points = zip(_PRECISIONS, thresholds, strict=True)
     return Quality(
         how,
-        evaluate(Y, scores),
-        evaluate(Y, baseline.log_odds),
+        measure(scores),
+        visual,
+        {name: measure(alone) for name, alone in _split_inputs(scores).items()},
         [_operating_point(wanted, Y, least[:, None] <= P) for wanted, least in points],
         label_report(Y, P, names=list(source.classes()), min_scores=0.5),
         Y,
         P,
     )
+
+
+def _split_inputs(scores: HeldOutScores) -> dict[str, HeldOutScores]:
+    """Return the scores of each input alone; nothing if there is only one."""
+    inputs = {"pictures": HeldOutScores(scores.learned)}
+    if scores.name is not None:
+        inputs["names"] = HeldOutScores((), scores.name)
+    if scores.occasions:
+        inputs["moments"] = HeldOutScores((), None, scores.occasions)
+    return inputs if len(inputs) > 1 else {}
+
+
+def _number_events(problem: Problem) -> np.ndarray | None:
+    """Return what is held out together, shape (N,): events if times are known, else groups."""
+    known = problem.occasions
+    if known is None:
+        return problem.groups
+    return number_clusters(known.times, known.folders, KINDS.event, problem.Y.shape[0])
 
 
 def split_into_halves(

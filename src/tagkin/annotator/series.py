@@ -1,8 +1,8 @@
-"""Series: photographs that were taken together, or that are nearly the same picture.
+"""Series: photographs that are nearly the same picture, or seem to be taken together.
 
-The shots of a burst or of one event have the same tags. If some are learned from and others held
-out, held-out metrics and confidences are too good for photographs of other events. So a series is
-held out as a whole.
+They have the same tags. If some are learned from and others held out, held-out metrics and
+confidences are too good for other photographs. So a series is held out as a whole. Photographs
+with a known time are held out with their event or trip, too; see `tagkin.model_selection.kinds`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from tagkin.arrays import Array
-from tagkin.collection import Capture, read_capture
+from tagkin.collection import Capture
 from tagkin.model_selection.groups import Links, join_links, link_alike, link_copies
 from tagkin.progress import Progress, silent
 
@@ -28,8 +28,6 @@ __all__ = ["TOGETHER", "Together", "find_bursts", "find_series", "is_burst"]
 class Together:
     """Numbers that say which photographs were taken together."""
 
-    event: float = 300.0
-    """Seconds between two shots of one event, at most."""
     succession: float = 5.0
     """Seconds between two shots of one burst, at most."""
     most_shots: int = 100
@@ -51,16 +49,16 @@ _NUMBER = re.compile(r"(.*?)(\d{3,})\D*\d{0,2}\D*$", re.DOTALL)
 def find_series(
     files: Sequence[str],
     features: Array,
+    times: np.ndarray | None = None,
     n_folds: int = 3,
     *,
     progress: Progress = silent,
 ) -> np.ndarray:
     """Return the number of each photograph's series, shape (N,).
 
-    Two photographs are linked if they were taken together, or if they are nearly the same picture.
-    Taken together means that one camera took them within five minutes. If a time is unknown, it
-    means that the numbers in their names are consecutive and they look alike. A chain through a
-    whole collection breaks at its weakest links.
+    Two photographs are linked if they are nearly the same picture. If the time of one is unknown,
+    they also are if the numbers in their names are consecutive and they look alike. A chain through
+    a whole collection breaks at its weakest links.
 
     Parameters
     ----------
@@ -72,12 +70,11 @@ def find_series(
         series was in two folds, and suggestions at 80 % were right in 34 %.
     """
     progress("Finding series", 0, 1)
-    n, captures = len(files), _leave_out_unset_clocks([read_capture(file) for file in files])
-    untimed = np.array([capture is None for capture in captures])
+    n = len(files)
+    untimed = np.ones(n, bool) if times is None else np.isnan(times)
     first, second = _consecutive_names(files)
-    by_name = untimed[first] | untimed[second]  # where times are known, they decide
+    by_name = untimed[first] | untimed[second]
     links = [
-        _links_by_time(captures, TOGETHER.event),
         link_alike(features, first[by_name], second[by_name], TOGETHER.alike),
         link_copies(features),
     ]

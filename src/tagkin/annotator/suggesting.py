@@ -15,12 +15,12 @@ from tagkin.annotator.model import UNLIKELY, Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
 from tagkin.arrays.labels import check_complete
-from tagkin.calibration import Calibration
 from tagkin.calibration.calibration import check_precision
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence
+from tagkin.transfer.occasions import Asked
 
 __all__ = [
     "STILL_LIKELY",
@@ -55,12 +55,26 @@ class Images(NamedTuple):
     """Whether a person has labelled the image, shape (n,)."""
     offered: scipy.sparse.csr_array
     """Labels that were suggested before and are still open, shape (n, D)."""
+    asked: Asked
+    """When and where the images were taken."""
+
+    def take(self, rows: slice) -> Images:
+        """Return some of the images."""
+        return Images(
+            self.features[rows],
+            self.known[rows],
+            self.unwanted[rows],
+            self.was_labelled[rows],
+            self.offered[rows],
+            self.asked.take(rows),
+        )
 
 
 def make_images(
-    model: Model, features: Array, known: np.ndarray, labels: KnownLabels | None = None
+    model: Model, features: Array, asked: Asked, labels: KnownLabels | None = None
 ) -> Images:
     """Return images to suggest labels for, as `FeatureAnnotator.suggest` takes them."""
+    known = asked.known
     present, rejected, complete, offered = labels or KnownLabels()
     n = features.shape[0]
     was_labelled = (known >= 0) & model.complete[known]
@@ -78,7 +92,8 @@ def make_images(
     still_open = scipy.sparse.csr_array(own.shape)
     if offered is not None:
         still_open = rejection_matrix(offered, n, model.labels)
-    return Images(features, known, scipy.sparse.csr_array(unwanted), was_labelled, still_open)
+    unwanted = scipy.sparse.csr_array(unwanted)
+    return Images(features, known, unwanted, was_labelled, still_open, asked)
 
 
 def suggest_labels(
@@ -87,8 +102,7 @@ def suggest_labels(
     """Suggest the labels that satisfy a rule, each with at most `n_kin` supporting images."""
     per_image = 64 * (model.method.n_labels + 256)
     blocks = [
-        Images(*(part[rows] for part in images))
-        for rows in row_blocks(len(images.known), per_image, images.features)
+        images.take(rows) for rows in row_blocks(len(images.known), per_image, images.features)
     ]
     if rule.precision is not None and images.unwanted.nnz:
         rule = _rule_for_open(model, blocks, rule, rule.precision, prior)
@@ -111,7 +125,7 @@ def _rule_for_open(
     parts = []
     for block in blocks:
         scored = _score_block(model, block, prior)
-        parts.append(scored.P[scored.allowed & (rule.threshold <= scored.P)])
+        parts.append(scored.P[scored.allowed & (rule.least(scored.kinds) <= scored.P)])
     confidences = -np.sort(-np.concatenate(parts))
     means = np.cumsum(confidences, dtype=np.float64) / np.arange(1, len(confidences) + 1)
     n_reached = np.count_nonzero(means >= precision)  # the means descend
@@ -127,45 +141,59 @@ class _Scored(NamedTuple):
     offered: np.ndarray
     shares: Shares
     neighbors: Neighbors
+    kinds: np.ndarray
+    """Kind of each image, shape (n,)."""
 
 
 class Shares(NamedTuple):
-    """Shares of neighbours, read-out and name in the evidence for each label, shape (n, D).
-
-    They add up to 1.
-    """
+    """Shares of the inputs in the evidence for each label, shape (n, D). They add up to 1."""
 
     votes: np.ndarray
     readout: np.ndarray
     name: np.ndarray
+    time: np.ndarray
+    place: np.ndarray
+    folder: np.ndarray
 
     @classmethod
-    def of(cls, model: Model, scores: Sequence[np.ndarray]) -> Shares:
-        """Return the shares of a model's scores (n×D)."""
-        shares = model.calibrator.mixture.shares(scores)
+    def of(cls, model: Model, scores: Sequence[np.ndarray], kinds: np.ndarray) -> Shares:
+        """Return the shares of a model's scores (n×D), for images of these kinds (n,)."""
+        shares = model.shares(scores, kinds)
+        inputs = () if model.occasions is None else model.occasions.inputs
+        n_learned = len(shares) - len(inputs) - (model.names is not None)
+        by_name = {"votes": shares[0], **dict(zip(inputs, shares[n_learned:], strict=False))}
+        if n_learned > 1:
+            by_name["readout"] = shares[1]
+        if model.names is not None:
+            by_name["name"] = shares[-1]
         nothing = np.zeros(shares.shape[1:])
-        name = nothing if model.names is None else shares[-1]
-        has_readout = len(shares) - (model.names is not None) > 1
-        return cls(shares[0], shares[1] if has_readout else nothing, name)
+        return cls(*(by_name.get(name, nothing) for name in cls._fields))
+
+    def of_pair(self, image: int, label: int) -> dict[str, float]:
+        """Return the share of each input for one image and label."""
+        return {name: float(part[image, label]) for name, part in self._asdict().items()}
 
 
 def _score_block(model: Model, images: Images, prior: NamePrior | None) -> _Scored:
     """Score few enough images to hold all their labels in memory."""
     embeddings = model.embed(images.features)
     neighbors = drop_itself(model.method.kneighbors(embeddings), images.known)
-    components = model.components(images.features, prior, embeddings, neighbors)
-    shares = Shares.of(model, components)
-    allowed = find_supported(neighbors, model.method.labels) | (shares.name > 0)
+    components = model.components(images.features, prior, images.asked, embeddings, neighbors)
+    kinds = model.kinds(images.asked, len(images.known))
+    shares = Shares.of(model, components, kinds)
+    allowed = find_supported(neighbors, model.method.labels)
+    for share in (shares.name, shares.time, shares.place, shares.folder):
+        allowed |= share > 0
     allowed[images.unwanted.nonzero()] = False
     offered = np.zeros_like(allowed)
     offered[images.offered.nonzero()] = True
     offered[images.unwanted.nonzero()] = False
-    mixed = model.calibrator.mix(components)
+    mixed = model.mix(components, kinds)
     scores = model.replace_known_scores(mixed, images.known)
     # a label without a stored score, such as one that the held-out model could not learn
     scores = np.where(offered & (scores <= UNLIKELY), mixed, scores)
-    P = model.probabilities(scores, images.was_labelled)
-    return _Scored(P, allowed, offered, shares, neighbors)
+    P = model.probabilities(scores, images.was_labelled, kinds)
+    return _Scored(P, allowed, offered, shares, neighbors, kinds)
 
 
 def _suggest_block(
@@ -173,25 +201,27 @@ def _suggest_block(
 ) -> list[list[LabelSuggestion]]:
     """Suggest labels for few enough images to hold all their labels in memory."""
     method, names = model.method, model.labels.classes().tolist()
-    P, allowed, offered, shares, neighbors = _score_block(model, images, prior)
-    columns = rule.select_labels(P, allowed, offered)
+    P, allowed, offered, shares, neighbors, kinds = _score_block(model, images, prior)
+    columns = rule.select_labels(P, allowed, offered, rule.least(kinds))
     evidence = method.explain(columns, names, neighbors=neighbors)
     suggestions: list[list[LabelSuggestion]] = []
     for i, of_image in enumerate(evidence):
         suggestions.append([])
         for e in of_image:
-            votes, readout, name = (float(part[i, e.label]) for part in shares)
+            parts = shares.of_pair(i, e.label)
+            votes = parts.pop("votes")
             if not len(e.indices):
-                name = max(name, 0.0)
-                if name <= 0 and not offered[i, e.label]:
+                others = {name: max(share, 0.0) for name, share in parts.items()}
+                if not any(others.values()) and not offered[i, e.label]:
                     continue
-                votes, readout = 0.0, max(readout, 0.0)
-                total = readout + name or 1.0
-                readout, name = readout / total, name / total
+                votes, total = 0.0, sum(others.values()) or 1.0
+                parts = {name: share / total for name, share in others.items()}
+            by_input = {f"{name}_share": share for name, share in parts.items()}
             support = top_support(e, n_kin, votes)
             confidence = float(P[i, e.label])
-            label = LabelSuggestion(names[e.label], confidence, e.label, support, name, readout)
-            suggestions[-1].append(label)
+            suggestions[-1].append(
+                LabelSuggestion(names[e.label], confidence, e.label, support, **by_input)
+            )
     return suggestions
 
 
@@ -205,13 +235,25 @@ class Rule:
     """Least confidence; above 1 if nothing is to be suggested."""
     precision: float | None = None
     """Share of correct suggestions for which the threshold was chosen."""
+    by_kind: tuple[float, ...] = ()
+    """Least confidence of each kind of images, for a precision."""
+
+    def least(self, kinds: np.ndarray) -> np.ndarray:
+        """Return the least confidence for images of these kinds (n,), shape (n, 1)."""
+        if not self.by_kind:
+            return np.full((len(kinds), 1), self.threshold)
+        return np.maximum(np.array(self.by_kind)[kinds], self.threshold)[:, None]
 
     def __post_init__(self) -> None:
         if self.n is not None:
             check_integer("n", self.n, 1)
 
     def select_labels(
-        self, P: np.ndarray, allowed: np.ndarray, offered: np.ndarray | None = None
+        self,
+        P: np.ndarray,
+        allowed: np.ndarray,
+        offered: np.ndarray | None = None,
+        least: np.ndarray | None = None,
     ) -> list[list[int]]:
         """Return the columns of the labels to suggest for each image, most confident first.
 
@@ -223,8 +265,10 @@ class Rule:
             Labels that may be suggested.
         offered : bool array of shape (n, D), optional
             Labels that stay while their confidence is at least `STILL_LIKELY`, beyond `n` too.
+        least : array of shape (n, 1), optional
+            Least confidence for each image. Default: the threshold.
         """
-        possible = allowed & (self.threshold <= P)
+        possible = allowed & ((self.threshold if least is None else least) <= P)
         stays = np.zeros_like(possible) if offered is None else offered & (STILL_LIKELY <= P)
         selected = []
         for row, is_possible, is_kept in zip(P, possible, stays, strict=True):
@@ -236,14 +280,14 @@ class Rule:
 
 
 def make_rule(
-    calibrator: Calibration | None,
+    model: Model | None,
     n: int | None,
     threshold: float | None,
     precision: float | None,
 ) -> Rule:
     """Return the rule for the options of `FeatureAnnotator.suggest`.
 
-    Without a calibrator, the precision is used as a threshold: of labels with .8, 80 % are right.
+    Without a model, the precision is used as a threshold: of labels with .8, 80 % are right.
     """
     if threshold is not None:
         is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
@@ -251,10 +295,9 @@ def make_rule(
             raise InvalidInput(f"threshold must be a number from 0 to 1; found {threshold!r}.")
     if precision is not None:
         precision = check_precision(precision)
-        if calibrator is None:
+        if model is None:
             return Rule(n, max(precision, threshold or 0.0))
-        least = max(calibrator.threshold(precision), threshold or 0.0)
-        return Rule(n, least, precision)
+        return Rule(n, threshold or 0.0, precision, tuple(model.thresholds(precision)))
     if threshold is None:
         threshold = 0.5 if n is None else 0.0
     return Rule(n, threshold)

@@ -60,6 +60,12 @@ class LabelSuggestion(NamedTuple):
     """Share of the label's name in the evidence."""
     readout_share: float
     """Share of the read-out of the image itself. Supporting images have the remaining share."""
+    time_share: float = 0.0
+    """Share of the images taken at about the same time."""
+    place_share: float = 0.0
+    """Share of the images taken at about the same place."""
+    folder_share: float = 0.0
+    """Share of the images in the same folder and folders near it."""
 
 
 class LabelFinding(NamedTuple):
@@ -123,6 +129,12 @@ class TagSuggestion:
     """Share of the tag's name in the evidence."""
     readout_share: float
     """Share of the read-out of the photograph itself. Kin have the remaining share."""
+    time_share: float = 0.0
+    """Share of the photographs taken at about the same time."""
+    place_share: float = 0.0
+    """Share of the photographs taken at about the same place."""
+    folder_share: float = 0.0
+    """Share of the photographs in the same folder and folders near it."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +226,14 @@ class LearnedPhotographs:
         """Return the suggestions for a photograph with these present tags."""
         tags = [
             TagSuggestion(
-                str(s.name), s.confidence, self.kin(s.support), s.name_share, s.readout_share
+                str(s.name),
+                s.confidence,
+                self.kin(s.support),
+                s.name_share,
+                s.readout_share,
+                s.time_share,
+                s.place_share,
+                s.folder_share,
             )
             for s in suggestions
         ]
@@ -279,13 +298,15 @@ def suggestion_columns(
             "Pass the result of Annotator.suggest or FeatureAnnotator.suggest; found suggestions "
             f"of type {type(suggestions[0]).__name__}."
         )
-    names = np.array([s.name_share for s in suggestions], dtype=np.float64)
-    readouts = np.array([s.readout_share for s in suggestions], dtype=np.float64)
+    inputs = ("readout", "name", "time", "place", "folder")
+    shares = {
+        f"{name}_share": np.array([getattr(s, f"{name}_share") for s in suggestions], np.float64)
+        for name in inputs
+    }
     return {
         first: np.array(images, dtype=dtype),
         "tag": np.array(tags, dtype=object),
         "confidence": np.array([s.confidence for s in suggestions], dtype=np.float64),
-        "kin_share": 1 - readouts - names,
-        "readout_share": readouts,
-        "name_share": names,
+        "kin_share": np.asarray(1 - np.sum([*shares.values()], axis=0)),
+        **shares,
     }

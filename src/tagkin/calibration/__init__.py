@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tagkin.calibration.calibration import Calibration
+from tagkin.calibration.calibration import Calibration, CalibrationByKind
 from tagkin.calibration.label_errors import LabelErrors, probability_missing, probability_wrong
 from tagkin.calibration.unannotated import UnannotatedLabels, fit_unannotated_labels
 from tagkin.lazy_names import lazy_names
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Calibration",
+    "CalibrationByKind",
     "HeldOutScores",
     "LabelCalibrator",
     "LabelErrors",

@@ -13,7 +13,7 @@ import scipy.sparse
 from tagkin.arrays import expit, row_blocks
 from tagkin.calibration.mixture import Mixture
 from tagkin.errors import InvalidInput
-from tagkin.records.forms import storable
+from tagkin.records.forms import Axes, storable
 from tagkin.records.rules import Floats, Whole
 from tagkin.wording import count
 
@@ -21,6 +21,7 @@ __all__ = [
     "FARTHEST",
     "LINKING",
     "Calibration",
+    "CalibrationByKind",
     "Cuts",
     "Linking",
     "Tally",
@@ -166,6 +167,25 @@ class Calibration:
             f"{count(self.n_images, 'held-out image')}.",
             right,
         ]
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class CalibrationByKind:
+    """Calibrations of images without a near learned one; see `tagkin.model_selection.kinds`."""
+
+    event: Annotated[Calibration, Axes(c="event cuts")]
+    """Of images of another event."""
+    far: Annotated[Calibration, Axes(c="far cuts")]
+    """Of images of another trip."""
+
+    def spread(
+        self, columns: np.ndarray, centers: np.ndarray, levels: np.ndarray
+    ) -> CalibrationByKind:
+        """Expand to the D labels of `levels`; see `Calibration.spread`."""
+        return CalibrationByKind(
+            self.event.spread(columns, centers, levels), self.far.spread(columns, centers, levels)
+        )
 
 
 @dataclass(frozen=True)

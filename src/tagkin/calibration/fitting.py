@@ -21,19 +21,25 @@ class HeldOutScores(NamedTuple):
     """Scores of n held-out images for D labels."""
 
     learned: tuple[np.ndarray, ...]
-    """Logits of votes and of a read-out, or one score of any scale; arrays of shape (n, D)."""
+    """Logits of votes and of a read-out, or one score of any scale, or nothing; shape (n, D)."""
     name: np.ndarray | None = None
     """Score of each label's name, shape (n, D); a label without a usable name has a constant."""
+    occasions: tuple[np.ndarray, ...] = ()
+    """Scores of time, place and folder, as far as they are known, shape (n, D); 0 says nothing."""
 
     @property
     def all(self) -> tuple[np.ndarray, ...]:
         """All scores."""
-        return self.learned if self.name is None else (*self.learned, self.name)
+        others = () if self.name is None else (self.name,)
+        return *self.learned, *self.occasions, *others
 
     def take(self, rows: np.ndarray | slice) -> HeldOutScores:
         """Return the scores of some images: their numbers, a mask (n,) or a slice."""
         name = None if self.name is None else self.name[rows]
-        return HeldOutScores(tuple(part[rows] for part in self.learned), name)
+        learned, occasions = (
+            tuple(part[rows] for part in parts) for parts in (self.learned, self.occasions)
+        )
+        return HeldOutScores(learned, name, occasions)
 
 
 class Calibrated(NamedTuple):
@@ -53,6 +59,7 @@ def fit_calibration(
     labels: scipy.sparse.csr_array | None = None,
     groups: Array | None = None,
     judged: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
 ) -> Calibrated:
     """Learn probabilities of labels from scores of held-out images.
 
@@ -71,6 +78,9 @@ def fit_calibration(
     groups : int array of shape (n,), optional
     judged : bool array of shape (D,), optional
         Labels whose scores can be compared between images. Default: all.
+    clusters : int array of shape (n,), optional
+        Images that were held out together, such as those of an event. Their errors are alike, so
+        link and cut count m of them as √m.
     """
     n, n_labels = Y.shape
     everything = Y if labels is None else labels
@@ -85,6 +95,9 @@ def fit_calibration(
     mixture, log_odds = fit_mixture(columns, Y, shares + levels, positive_weights, can_judge)
     codes = np.arange(n) if groups is None else check_groups(groups, n)  # from 0
     image_weights = 1.0 / np.bincount(codes)[codes]
+    if clusters is not None:
+        codes = np.unique(clusters, return_inverse=True)[1]
+        image_weights /= np.sqrt(np.bincount(codes)[codes])
     tally = tally_pairs(log_odds, Y, positive_weights, image_weights)
     shrink = fit_shrink(tally)
     calibration = Calibration(n, mixture, shrink, fit_cuts(tally, shrink))
@@ -94,9 +107,9 @@ def fit_calibration(
 def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
     """Return the columns of a regression.
 
-    Two logits are centred at that of the label's share of the images (D,). One score of any scale
-    is centred for each label, and so is the score of its name, in units of their standard deviation
-    over all labels.
+    Two logits are centred at that of the label's share of the images (D,). Scores of occasions are
+    log-odds above that. One score of any scale is centred for each label, and so is the score of
+    its name, in units of their standard deviation over all labels.
     """
     centers: list[np.ndarray] = []
     scales: list[float] = []
@@ -109,11 +122,17 @@ def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
         start += MIXING.start
         start_pull += [MIXING.start_pull] * len(scores.learned)
         pull += [MIXING.pull] * len(scores.learned)
-    else:
+    elif scores.learned:
         centers.append(scores.learned[0].mean(axis=0, dtype=np.float64))
         scales.append(_spread(scores.learned[0], centers[-1]))
         start.append(1.0)
         start_pull.append(MIXING.loose_pull)
+        pull.append(MIXING.name_pull)
+    for _ in scores.occasions:
+        centers.append(np.zeros(len(shares)))
+        scales.append(1.0)
+        start.append(MIXING.occasion_start)
+        start_pull.append(MIXING.start_pull)
         pull.append(MIXING.name_pull)
     if scores.name is not None:
         centers.append(scores.name.mean(axis=0, dtype=np.float64))
@@ -130,7 +149,7 @@ def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
         start=np.array(start),
         start_pull=np.array(start_pull),
         pull=np.array(pull),
-        learned=np.arange(len(scores.all)) < len(scores.learned),
+        learned=np.arange(len(scores.all)) < len(scores.learned) + len(scores.occasions),
     )
 
 

@@ -12,6 +12,7 @@ from tagkin.catalogue.database import HAS_FILE, Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.edits import confirm_edits
+from tagkin.catalogue.moment_index import MomentIndex
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.suggest_run import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from tagkin.annotator import Annotator
     from tagkin.annotator.photograph_reader import PhotographReader
+    from tagkin.collection.times import Moments
     from tagkin.features import FeatureCache
 
 __all__ = ["CollectionModel", "Needs", "fit_pays"]
@@ -211,6 +213,10 @@ class CollectionModel(Part):
         """Return the photographs to measure suggestions with: those that count as complete."""
         return self.choose_complete(self.to_learn_from()[0])
 
+    def moments_of(self, contents: Sequence[TaggedContent]) -> Moments:
+        """Return when and where photographs were taken, and their folders."""
+        return MomentIndex(self._db).of([content.content for content in contents])
+
     @staticmethod
     def choose_complete(contents: Sequence[TaggedContent]) -> list[TaggedContent]:
         """Return the photographs with tags that count as complete in training."""
@@ -255,6 +261,7 @@ class CollectionModel(Part):
             annotator.fit(
                 [content.file for content in contents],
                 [content.known_tags for content in contents],
+                moments=self.moments_of(contents),
                 rejected=[content.rejected for content in contents],
                 accepted=[content.accepted for content in contents],
                 complete=[content.is_complete for content in contents],
@@ -338,6 +345,7 @@ class CollectionModel(Part):
             annotator.partial_fit(
                 seen,
                 [content.known_tags for content in contents],
+                moments=self.moments_of(contents),
                 rejected=[content.rejected for content in contents],
                 complete=[content.is_complete for content in contents],
             )

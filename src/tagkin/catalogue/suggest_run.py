@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from tagkin.catalogue.database import Database, Run, set_fields
+from tagkin.catalogue.moment_index import MomentIndex
 from tagkin.catalogue.photographs import TaggedContent
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.images import Failure
@@ -97,7 +98,7 @@ def suggest_tags(
 ) -> SuggestRun:
     """Suggest tags for contents and store them."""
     result = SuggestRun(run.id)
-    kin_contents = contents_by_path(database, annotator)
+    kin_contents, moments = contents_by_path(database, annotator), MomentIndex(database)
     for start in range(0, len(contents), _BLOCK):
         steps.progress("Suggesting", start, len(contents))
         block = contents[start : start + _BLOCK]
@@ -122,6 +123,7 @@ def suggest_tags(
             n_kin=options.n_kin,
             vocabulary=options.vocabulary,
             offered=offered,
+            moments=moments.of([content_of[file] for file in seen.files]),
             present=[by_file[file].tags for file in seen.files],
             rejected=[by_file[file].rejected for file in seen.files],
             complete=[by_file[file].is_complete for file in seen.files],

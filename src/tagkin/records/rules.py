@@ -223,7 +223,8 @@ class _Array(Rule):
 class Floats(_Array):
     """Numbers of type float32 or float64, from `low` to `high`, or with −∞ and ∞ if `endless`.
 
-    A `triangular` array is a factor to solve with: no number on its diagonal is 0.
+    NaN is refused, unless numbers may be `unknown`. A `triangular` array is a factor to solve with:
+    no number on its diagonal is 0.
     """
 
     kinds = "f"
@@ -236,14 +237,19 @@ class Floats(_Array):
         high: float = _LARGEST,
         endless: bool = False,
         triangular: bool = False,
+        unknown: bool = False,
     ):
         super().__init__(*axes)
         self._low, self._high = (-math.inf, math.inf) if endless else (low, high)
-        self._triangular = triangular
+        self._triangular, self._unknown = triangular, unknown
 
     def _check_numbers(self, value: np.ndarray, sizes: Sizes, where: str) -> None:
         if value.dtype.itemsize < 4:
             raise Refused(where, f"is an array of {value.dtype}")
+        if self._unknown:
+            value = value[~np.isnan(value)]
+            if not value.size:
+                return
         least, most = float(value.min()), float(value.max())  # NaN if any number is
         if math.isnan(least) or math.isnan(most):
             raise Refused(where, "has numbers that are NaN")

@@ -70,6 +70,7 @@ def evaluate(
         with open_collection(folder, catalogue, "evaluate", step) as opened:
             check_whole(opened, folder)
             contents = {c.file: c for c in opened.model.to_evaluate_on()}
+            moments = opened.model.moments_of(list(contents.values()))
         seen = annotator.read_features(list(contents), progress=step)
         if not seen.files:
             first = "; ".join(f"{relative(f.file)}: {f.reason}" for f in seen.failures[:_NAMED])
@@ -77,6 +78,7 @@ def evaluate(
         quality = annotator.cross_validate(
             seen,
             [contents[file].tags for file in seen.files],
+            moments=moments.take([list(contents).index(file) for file in seen.files]),
             rejected=[contents[file].rejected for file in seen.files],
             progress=step,
         )
