@@ -5,6 +5,7 @@
     audit, audit-small, audit-names   injected errors, found
     confidence         leaks and calibration with many photographs
     loop [--quick]     an evening of answers
+    moments            tags that no picture shows, on collections of single people
     names              what names of tags are worth; --alone: without a tagged photograph
     languages          labels in other languages
     recipes            the annotator beside other methods
@@ -41,7 +42,7 @@ from tagkin.errors import TagkinError
 
 KEPT = Path("build/results", made.minor(tagkin.__version__))  # another version computes anew
 FIGURES = (
-    *(("ablation",), ("audit-small",), ("audit-names",), ("confidence",), ("loop",)),
+    *(("moments",), ("ablation",), ("audit-small",), ("audit-names",), ("confidence",), ("loop",)),
     *(("names", "photos"), ("names", "--alone"), ("languages",), ("trust",)),
     ("trust", "photos", "flickr8k", "--forgotten", "--sizes", "100", "400"),
 )
@@ -136,6 +137,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
         parts, made.RESULTS, KEPT / "cache"
     ),
     "loop": run_loop,
+    "moments": lambda arguments: import_module("experiments.moments").main(arguments),
     "names": lambda arguments: import_module("experiments.names").main(arguments),
     "languages": lambda arguments: import_module("experiments.languages").main(arguments),
     "recipes": lambda arguments: import_module("experiments.recipes").main(arguments),

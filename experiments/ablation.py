@@ -20,7 +20,8 @@ from experiments.names import Task
 from experiments.trust import open_collection
 from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.naming import Naming, score_names
-from tagkin.annotator.problem import Labels, Part, Problem, find_groups
+from tagkin.annotator.part import Part
+from tagkin.annotator.problem import Labels, Problem, find_groups
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.arrays import expit
 from tagkin.calibration import fitting
