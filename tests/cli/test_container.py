@@ -88,7 +88,9 @@ def test_every_file_has_the_same_ports_and_places():
     assert password == f"/run/secrets/{next(iter(compose()['secrets']))}"
 
 
-def test_every_command_is_one_of_tagkin(run, tmp_path):
+def test_every_command_is_one_of_tagkin(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_PICTURES_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     template = etree.parse(FOLDER / "unraid.xml").getroot()
     commands = [
         command(),
