@@ -58,7 +58,7 @@ class Story:
         new = self.random.choice(missing) if missing and what != "remove" else None
         new = self.random.choice((str, str, str.upper, str.title))(new) if new else None
         if what == "respell":
-            new = old.swapcase() if old else None
+            new = old.swapcase() if old and spelled([old]) <= self.wanted else old
         # a new list without any old tag looks as if its program had never read them
         if old == new or (shown == {old} and new and not program.has_lists()):
             return

@@ -153,6 +153,19 @@ def test_an_accepted_tag_that_is_removed_elsewhere(listed, folder):
     assert listed.write().run is None
 
 
+def test_a_written_tag_that_was_removed_elsewhere_and_accepted_again_is_written(listed, folder):
+    sun = Filters(photographs=["2024/c.jpg"], tags=["sun"])
+    listed.decisions.decide(ACCEPTED, sun)
+    listed.write()
+    for prefix in ("dc:subject", "lr:hierarchicalSubject", "digiKam:TagsList"):
+        without(folder, "2024/c.jpg.xmp", ["sun"], prefix)
+    listed.scan()
+    assert listed.write().run is None
+    listed.decisions.decide(ACCEPTED, sun)
+    assert listed.write().n_written == 1
+    assert tags_of_c(listed) == ["animal|dog", "sea", "sun"]
+
+
 def test_undo_is_no_removal(listed, folder):
     listed.decisions.decide(ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=["sun"]))
     listed.undo(listed.write().run)

@@ -47,7 +47,7 @@ _PENDING = (
     "(SELECT 1 FROM found f JOIN tags o ON o.id = f.tag "
     "WHERE f.photograph = p.id AND o.key = t.key) "
     "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
-    "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
+    "WHERE w.photograph = p.id AND w.run > d.run AND w.state = 'done' AND written.value = t.name "
     f"AND {_IS_BESIDE} AND NOT EXISTS (SELECT 1 FROM writes r, json_each(r.removed_tags) o "
     "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name)) "
     # a tag with levels brings its parents along
@@ -115,8 +115,8 @@ class Writes(Part):
         """Return accepted tags that the files of a photograph lack, by photograph.
 
         Every copy of a photograph gets the tags, unless filters choose copies. A tag that was
-        written and then removed by somebody is not written again, unless the photograph moved away
-        from its sidecar.
+        written and then removed by somebody is not written again, unless it was accepted again or
+        the photograph moved away from its sidecar.
         """
         condition, values = self._decision_condition(filters or Filters())
         rows = self._db.rows(

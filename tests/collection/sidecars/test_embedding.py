@@ -133,6 +133,15 @@ def test_root_leaves_a_photograph_to_its_owner(photo, exiftool):
 
 
 @needs_exiftool
+def test_a_name_that_one_tag_loses_and_another_gets_stays(tmp_path, exiftool):
+    path = tmp_path / "img.jpg"
+    path.write_bytes(saved(picture(), "JPEG"))
+    embed(path, ["toy|dog"], exiftool)
+    embed(path, ["animal|dog"], exiftool, remove=["toy|dog"])
+    assert read_keywords(path) == ["animal|dog"]
+
+
+@needs_exiftool
 def test_what_cannot_be_written_stays(tmp_path, exiftool):
     path = tmp_path / "img.jpg"
     path.write_bytes(b"junk")
