@@ -142,6 +142,19 @@ class Photographs(Part):
         query = "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?"
         return self._db.column(query, (content, n))
 
+    def tagged(self) -> list[int]:
+        """Return the contents that have a tag, in files or accepted."""
+        return self._db.column("SELECT id FROM contents WHERE n_tags > 0")
+
+    def with_tag(self, tag: int) -> list[int]:
+        """Return the contents that have a tag, in files or accepted."""
+        return self._db.column(
+            "SELECT p.content FROM found f JOIN photographs p ON p.id = f.photograph "
+            "WHERE f.tag = ?1 AND p.content IS NOT NULL UNION "
+            "SELECT content FROM decisions WHERE tag = ?1 AND verdict = 1 AND holds",
+            (tag,),
+        )
+
     def count(self) -> PhotographCounts:
         """Count photographs, their files, untagged photographs and problems."""
         n_readable, n_unread, n_files, n_untagged, n_problems = self._db.rows(

@@ -12,7 +12,7 @@ import numpy as np
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, as_list
-from tagkin.catalogue.decision_records import IN_BULK
+from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.photographs import COUNT_FILES
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.tag_records import tag_number
@@ -218,10 +218,32 @@ class Suggestions(Part):
             (as_list(contents),),
         )
 
-    def confidences_of_tag(self, tag: int) -> np.ndarray:
-        """Return the confidences of all suggestions of a tag, most confident first."""
-        query = "SELECT confidence FROM suggestions WHERE tag = ? ORDER BY confidence DESC"
-        return np.array(self._db.column(query, (tag,)))
+    def contents_of_tag(self, tag: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the contents (n,) and confidences (n,) of all suggestions of a tag.
+
+        Most confident first.
+        """
+        rows = self._db.rows(
+            "SELECT content, confidence FROM suggestions WHERE tag = ? "
+            "ORDER BY confidence DESC, content",
+            (tag,),
+        )
+        table = np.fromiter(rows, [("content", np.int64), ("confidence", np.float64)], len(rows))
+        return table["content"], table["confidence"]
+
+    def answers_since_training(self) -> dict[int, list[tuple[int, bool]]]:
+        """Return contents and whether a tag was accepted, by tag, as decided since then.
+
+        The tags need not have been suggested. What was accepted in bulk is not an answer.
+        """
+        answers: dict[int, list[tuple[int, bool]]] = {}
+        for tag, content, is_accepted in self._db.rows(
+            "SELECT d.tag, d.content, d.verdict > 0 FROM decisions d WHERE d.run > ? AND d.holds "
+            f"AND d.tag IS NOT NULL AND {IS_ANSWER} AND NOT {IN_BULK}",
+            (Runs(self._db).last_training(),),
+        ):
+            answers.setdefault(tag, []).append((content, is_accepted))
+        return answers
 
     def answers_in_bands(self) -> dict[int, list[tuple[int, float, float]]]:
         """Return the answers since the last training, by tag and band of their confidence.

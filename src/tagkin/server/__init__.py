@@ -34,6 +34,7 @@ The state of a review:
 - `readers`: read-only connections to the catalogue, and what filters leave
 - `order`: the order of suggestions, the next question, and how long the rest takes
 - `asking`: what a page is worth, and confidences that follow answers
+- `near_answers`: confidences that follow answers to photographs of the same day
 - `thumbnail_cache`: thumbnails, made once and in advance
 - `writing`: accepted tags written into files, and undone
 - `background`: scans and fits in a process of their own, and changes of the folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from tagkin.catalogue import (
     Catalogue,
@@ -120,9 +121,15 @@ def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> li
             "burst": burst_of.get(s.content) if others else None,
             "stack": decisions_on(others),
         }
-        for s, *others in (reading.correct(tag, stack) for stack in stacks)
+        for s, *others in _correct_stacks(reading, tag, stacks)
         if s.content in files
     ]
+
+
+def _correct_stacks(reading: Reading, tag: int, stacks: Sequence[Stack]) -> list[Stack]:
+    """Return stacks with corrected confidences."""
+    corrected = iter(reading.correct(tag, [s for stack in stacks for s in stack]))
+    return [list(islice(corrected, len(stack))) for stack in stacks]
 
 
 def decisions_on(suggestions: Sequence[OpenSuggestion]) -> list[tuple[int, float, int | None]]:

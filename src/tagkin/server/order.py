@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
+from tagkin.catalogue.moment_index import MomentIndex
 from tagkin.server.asking import AnswerCurve, best_page, expect_right
+from tagkin.server.near_answers import AnswersInTime, NearAnswers
 from tagkin.server.readers import View
 
 
@@ -25,6 +27,16 @@ class Question(NamedTuple):
     """Whether it likely brings more correct tags than it takes actions."""
 
 
+class Ranked(NamedTuple):
+    """The n open suggestions of a tag, most confident first by what was corrected."""
+
+    contents: np.ndarray
+    stored: np.ndarray
+    """The confidences of the model, shape (n,)."""
+    confidences: np.ndarray
+    """Corrected, shape (n,)."""
+
+
 _N_CANDIDATES = 40  # tags with most correct suggestions, from which a question is chosen
 _PAGE = 60
 _N_AHEAD = 3  # pages of a tag that a forecast looks at
@@ -36,12 +48,19 @@ class Order:
     """Corrects the confidences of the model, by which tags and suggestions are ordered.
 
     Answers since the last training correct the confidences of their tag, and the last answers those
-    of all tags a little: see `AnswerCurve`. The number of correct suggestions of a tag follows its
-    own answers only, because counting all anew would take long. The order of a tag's suggestions
-    changes with the next training. Any thread may call any method.
+    of all tags a little: see `AnswerCurve`. Then they correct those of photographs taken at most a
+    day before or after: see `AnswersInTime`. The number of correct suggestions of a tag follows its
+    own answers only, because counting all anew would take long. Any thread may call any method.
+
+    `moments` tells when the photographs of a catalogue were taken.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, moments: Callable[[Catalogue], MomentIndex] = lambda catalogue: catalogue.moments
+    ):
+        self._near = NearAnswers(moments)
+        self._answers: tuple[int, dict[int, AnswersInTime]] = -1, {}
+        self._ranked: tuple[int, dict[int, Ranked]] = -1, {}
         self._version = 0
         self._curves: tuple[int, AnswerCurve, dict[int, AnswerCurve]] = -1, AnswerCurve(), {}
         self._shifts: dict[int, float] = {}
@@ -53,11 +72,41 @@ class Order:
         """Return suggestions of a tag with corrected confidences."""
         if not suggestions:
             return []
-        start, curves = self._read_curves(catalogue)
-        curve = curves.get(tag, start)
-        corrected = curve.correct(np.array([s.confidence for s in suggestions]))
+        corrected = self._correct(
+            catalogue,
+            tag,
+            np.array([s.content for s in suggestions]),
+            np.array([s.confidence for s in suggestions]),
+        )
         pairs = zip(suggestions, corrected.tolist(), strict=True)
         return [suggestion._replace(confidence=p) for suggestion, p in pairs]
+
+    def rank(self, catalogue: Catalogue, tag: int) -> Ranked | None:
+        """Return all suggestions of a tag, most confident first by what was corrected.
+
+        None if their order is that of the model, because no answer is about a moment.
+        """
+        version, ranked = self._ranked
+        if version != self._version:
+            self._ranked = version, ranked = self._version, {}
+        if tag not in self._read_answers(catalogue):
+            return None
+        if tag not in ranked:
+            contents, stored = catalogue.suggestions.contents_of_tag(tag)
+            corrected = self._correct(catalogue, tag, contents, stored)
+            order = np.lexsort((contents, -corrected))
+            ranked[tag] = Ranked(contents[order], stored[order], corrected[order])
+        return ranked[tag]
+
+    def _correct(
+        self, catalogue: Catalogue, tag: int, contents: np.ndarray, confidences: np.ndarray
+    ) -> np.ndarray:
+        start, curves = self._read_curves(catalogue)
+        corrected = curves.get(tag, start).correct(confidences)
+        answers = self._read_answers(catalogue).get(tag)
+        if answers is None:
+            return corrected
+        return answers.correct(self._near.times(catalogue, contents), corrected)
 
     def expect(self, catalogue: Catalogue, tags: Sequence[TagCounts]) -> list[TagCounts]:
         """Return tags with the number of suggestions that are likely correct by all answers."""
@@ -88,6 +137,7 @@ class Order:
 
     def renew(self) -> None:
         """Use new suggestions, or edited tags."""
+        self._near.renew()
         self._version += 1
         self._shifts, self._left = {}, {}
 
@@ -101,13 +151,24 @@ class Order:
             self._curves = curves
         return curves[1:]
 
+    def _read_answers(self, catalogue: Catalogue) -> dict[int, AnswersInTime]:
+        """Return the answers of each tag with answers about moments."""
+        version, answers = self._version, self._answers
+        if answers[0] != version:
+            self._answers = answers = version, self._near.read(catalogue)
+        return answers[1]
+
     def _read_shifts(self, catalogue: Catalogue) -> dict[int, float]:
         """Return by how much answers change the number of correct suggestions, by tag."""
         (_, curves), shifts = self._read_curves(catalogue), self._shifts
-        for tag in curves.keys() - shifts.keys():
-            stored = catalogue.suggestions.confidences_of_tag(tag)
-            shifts[tag] = float((curves[tag].correct(stored) - stored).sum())
-        return {tag: shifts.get(tag, 0.0) for tag in curves}
+        answered = curves.keys() | self._read_answers(catalogue).keys()
+        for tag in answered - shifts.keys():
+            ranked = self.rank(catalogue, tag)
+            if ranked is None:
+                contents, stored = catalogue.suggestions.contents_of_tag(tag)
+                ranked = Ranked(contents, stored, self._correct(catalogue, tag, contents, stored))
+            shifts[tag] = float((ranked.confidences - ranked.stored).sum())
+        return {tag: shifts.get(tag, 0.0) for tag in answered}
 
 
 @dataclass(frozen=True)
@@ -145,13 +206,37 @@ class Reading:
     def suggestions(
         self, tag: int, n: int, after: OpenSuggestion | None = None
     ) -> Sequence[OpenSuggestion]:
-        """Return `n` suggestions of a tag after another one, with the confidences of the model."""
-        if self.selected is None:
+        """Return `n` suggestions of a tag after another one, with the confidences of the model.
+
+        In the order of the corrected confidences.
+        """
+        ranked = self.order.rank(self.catalogue, tag)
+        if ranked is not None:
+            page = self._page_of(tag, ranked, n, after)
+        elif self.selected is None:
             return self.catalogue.suggestions.for_tag(tag, n, after)
-        page = self.selected.suggestions.for_tag(tag, n, after)
+        else:
+            page = self.selected.suggestions.for_tag(tag, n, after)
         stored = self.catalogue.suggestions.of_tag(tag, [s.content for s in page])
         runs = {suggestion.content: suggestion.run for suggestion in stored}
         return [s._replace(run=runs.get(s.content)) for s in page]
+
+    def _page_of(
+        self, tag: int, ranked: Ranked, n: int, after: OpenSuggestion | None
+    ) -> list[OpenSuggestion]:
+        """Return `n` selected suggestions after another one, without paths and runs."""
+        contents, stored, p = ranked
+        is_shown = np.ones(len(contents), bool)
+        if self.selected is not None:
+            is_shown &= self.selected.photographs.has(contents)
+        if after is not None:
+            (last,) = self.correct(tag, [after])
+            is_shown &= (p < last.confidence) | (
+                (p == last.confidence) & (contents > after.content)
+            )
+        at = np.flatnonzero(is_shown)[:n]
+        pairs = zip(contents[at].tolist(), stored[at].tolist(), strict=True)
+        return [OpenSuggestion(content, "", confidence) for content, confidence in pairs]
 
     def question(self, strategy: str) -> Question | None:
         """Return the best page to ask next; None if no suggestion is open."""

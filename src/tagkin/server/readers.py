@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tagkin.catalogue import Catalogue, open_catalogue
 from tagkin.catalogue.events import EventIndex
+from tagkin.catalogue.moment_index import MomentIndex
 from tagkin.catalogue.open_index import OpenIndex, SelectedSuggestions
 from tagkin.catalogue.selection import Facets, Month, PhotographIndex, Selected, Selection
 from tagkin.errors import StorageError
@@ -55,8 +56,10 @@ class Views:
     def __init__(self, readers: Readers):
         self._readers = readers
         self._reading_photographs, self._reading = threading.Lock(), threading.Lock()
+        self._reading_moments = threading.Lock()
         self._photographs: PhotographIndex | None = None
         self._events: EventIndex | None = None
+        self._moments: MomentIndex | None = None
         self._suggestions: OpenIndex | None = None
         self._last_run = 0  # whose decisions the suggestions follow
 
@@ -88,6 +91,13 @@ class Views:
                 self._events = EventIndex(catalogue.database)
             return self._events
 
+    def moments(self, catalogue: Catalogue) -> MomentIndex:
+        """Return when all photographs were taken."""
+        with self._reading_moments:
+            if self._moments is None or not self._moments.is_current(catalogue.database):
+                self._moments = MomentIndex(catalogue.database)
+            return self._moments
+
     def suggestions(self, catalogue: Catalogue) -> OpenIndex:
         """Return the current open suggestions."""
         with self._reading:
@@ -108,6 +118,7 @@ class Views:
 
     def _prepare(self) -> None:
         with self._readers.connection() as catalogue, contextlib.suppress(StorageError):
+            self.moments(catalogue)
             self.events(catalogue)
             self.suggestions(catalogue)
 

@@ -53,10 +53,10 @@ class Review:
         """The folder of the collection."""
         self._writing = threading.Lock()
         self.readers = Readers(catalogue.path)
-        self.order = Order()
         self.thumbnails = Thumbnails(cache)
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.views = Views(self.readers)
+        self.order = Order(self.views.moments)
         self.map = CollectionMap(catalogue.path)
         self.words = CollectionSearch(self.readers, cache)
         self.fit = BackgroundFit(catalogue.path, self._renew, words)
