@@ -96,6 +96,7 @@ def test_evaluate_by_cross_validation(run, world, tmp_path):
         "tags_per_photograph",
         "semantic",
         "visual",
+        "inputs",
         "by_default",
         "reached",
         "reliability",
@@ -110,6 +111,9 @@ def test_evaluate_by_cross_validation(run, world, tmp_path):
     assert "10-fold cross-validation on 42 tagged photographs" in quality["how"]
     assert quality["semantic"]["MAP"] > 0.8
     assert set(quality["visual"]) == set(quality["semantic"])
+    assert set(quality["inputs"]) == {"pictures", "names"}
+    for alone in quality["inputs"].values():
+        assert set(alone) == set(quality["semantic"])
     assert [point["wanted"] for point in quality["reached"]] == [0.5, 0.7, 0.8, 0.9]
     order = [tag["tag"] for tag in quality["tags"]]
     assert sorted(order) == ["blue", "circle", "green", "red", "square"]
@@ -120,7 +124,15 @@ def test_evaluate_by_cross_validation(run, world, tmp_path):
     assert re.findall(r'<th scope="row" data-value="(\w+)">', page) == order
     table = run(*command).stdout
     assert "2.0 of 5 tags on average" in table
-    for word in ("Visual neighbours", "Per photograph", "At least one right", "Mean over tags"):
+    for word in (
+        "Visual neighbours",
+        "Per photograph",
+        "At least one right",
+        "Mean over tags",
+        "Pictures alone",
+        "Names of tags alone",
+        "All together",
+    ):
         assert word in page
         assert word in table
     for word in ("Semantic space", "Asked for (--precision)"):

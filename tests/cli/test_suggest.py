@@ -15,7 +15,8 @@ from tests.images.raw_writer import dng
 from .conftest import lines
 from .synthetic import make_photographs, write_sidecar, write_tag_file
 
-COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"]
+SHARES = ["name_share", "readout_share", "time_share", "place_share", "folder_share"]
+COLUMNS = ["file_name", "tag", "confidence", "kin", *SHARES]
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_suggestions_as_json_lines_have_exactly_this_shape(suggested, world, mon
         assert photo["tags"] == []
         assert len(photo["suggestions"]) == 2
         for suggestion in photo["suggestions"]:
-            assert list(suggestion) == ["tag", "confidence", "kin", "name_share", "readout_share"]
+            assert list(suggestion) == ["tag", "confidence", "kin", *SHARES]
             assert 0 <= suggestion["confidence"] <= 1
             assert 1 <= len(suggestion["kin"]) <= 5
             for kin in suggestion["kin"]:

@@ -2,6 +2,8 @@
 
 import shutil
 
+from PIL import Image
+
 import tagkin
 
 from .conftest import lines
@@ -38,10 +40,10 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
 
 def test_series_are_counted_where_there_are_some(run, tmp_path):
     photos = tmp_path / "photos"
-    tags = make_photographs(photos, n_each=2)
+    tags = make_photographs(photos, n_each=3)
     shots = list(tags)[:3]
-    for second, name in enumerate(shots):
-        new = f"IMG_20240131_1200{second:02}.jpg"
+    for number, name in enumerate(shots):
+        new = f"IMG_12{number:02}.jpg"
         (photos / name).rename(photos / new)
         tags[new] = tags.pop(name)
     write_tag_file(photos / "metadata.jsonl", tags)
@@ -50,6 +52,35 @@ def test_series_are_counted_where_there_are_some(run, tmp_path):
     assert "Held out as a whole: 3 photographs in 1 series." in card
     output = run("evaluate", photos).stdout
     assert "3 photographs in 1 series" in " ".join(output.split())
+
+
+def test_events_and_trips_are_counted_where_times_are_known(run, tmp_path):
+    """What is more than a third of all photographs is held out in parts, and does not count."""
+    photos = tmp_path / "photos"
+    tags = make_photographs(photos, n_each=2)
+    hours = ["01 10", "01 11", "01 18", *["20 10"] * 5]  # two events of the first trip are small
+    for name, hour in zip(tags, hours, strict=False):
+        stamp(photos / name, f"2024:05:{hour}:00:00")
+    write_tag_file(photos / "metadata.jsonl", tags)
+    (summary,) = lines(run("train", photos, "--json").stdout)
+    card = (tmp_path / summary["model"] / "README.md").read_text()
+    assert "Held out as a whole: 2 photographs in 1 event, and 3 photographs in 1 trip." in card
+    result = run("evaluate", photos, "--json", "--report", "quality.html")
+    (quality,) = lines(result.stdout)
+    assert quality["how"].endswith("(2 photographs in 1 event, each event held out as a whole)")
+    assert set(quality["inputs"]) == {"pictures", "names", "moments"}
+    assert "Times, places and folders alone" in (tmp_path / "quality.html").read_text()
+    table = run("evaluate", photos).stdout
+    (line,) = [row for row in table.splitlines() if row.startswith("Times, places")]
+    assert line.split()[-2] == f"{100 * quality['inputs']['moments']['MAP']:.0f}"
+
+
+def stamp(photograph, taken):
+    """Write the time of capture into a photograph."""
+    exif = Image.Exif()
+    exif.get_ifd(0x8769)[0x9003] = taken
+    with Image.open(photograph) as image:
+        image.save(photograph, exif=exif)
 
 
 def test_train_reads_keywords_beside_the_photographs(run, tmp_path):

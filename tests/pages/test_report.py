@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tagkin import FeatureAnnotator
+from tagkin.annotator.quality import MEASURES
 from tagkin.annotator.suggestions import Finding, Kin, PhotoSuggestions, TagSuggestion
 from tagkin.calibration import ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.evaluation import label_report
 from tagkin.images import Failure
-from tagkin.pages import Comparison, Report, write_report
+from tagkin.pages import Comparison, Report, comparisons_of, write_report
 from tests.killing import failing_at, steps_of
 
 from .page import Page
@@ -380,3 +382,24 @@ def test_a_full_disk_leaves_the_old_report(report, tmp_path):
 def test_values_have_to_go_with_methods():
     with pytest.raises(InvalidInput, match="MAP has 1 values for 2 methods"):
         Comparison("x", ("a", "b"), {"MAP": (0.5,)})
+
+
+def test_each_input_is_compared_if_there_are_several(tmp_path):
+    rng = np.random.default_rng(0)
+    Y = (rng.random((60, 3)) < 0.4).astype(float)
+    X, times = Y @ rng.random((3, 8)) + rng.random((60, 8)), np.arange(60) * 4 * 3600.0
+    titles = [group.title for group in MEASURES]
+    assert [c.title for c in comparisons_of(FeatureAnnotator().cross_validate(X, Y))] == titles
+    quality = FeatureAnnotator().cross_validate(X, Y, times=times)
+    *others, of_inputs = comparisons_of(quality)
+    assert [c.title for c in others] == titles
+    assert of_inputs.methods == (
+        "Pictures alone",
+        "Times, places and folders alone",
+        "All together",
+    )
+    known = (quality.inputs["pictures"], quality.inputs["moments"], quality.semantic)
+    keys = ("image_precision", "MiAP", "MAP")
+    assert [*of_inputs.measures.values()] == [tuple(m[key] for m in known) for key in keys]
+    page = written(Report("Quality", comparisons=[of_inputs]), tmp_path)
+    assert "Times, places and folders alone" in page.text

@@ -16,7 +16,7 @@ from tagkin.arrays import Array, to_numpy
 from tagkin.calibration import Calibration, CalibrationByKind, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
-from tagkin.model_selection.kinds import Kind, kind_of_gap
+from tagkin.model_selection.kinds import KINDS, Kind, is_small, kind_of_gap, number_clusters
 from tagkin.neighbors import Neighbors
 from tagkin.records.forms import storable
 from tagkin.records.rules import Indices, Sparse, TextLists, Texts
@@ -30,6 +30,7 @@ from tagkin.wording import count
 __all__ = [
     "Model",
     "count_grouped",
+    "describe_clusters",
     "describe_groups",
     "describe_model",
     "describe_photographs",
@@ -258,6 +259,12 @@ def describe_groups(groups: Array | None, image: str = "photograph", plural: str
     return f"{count(n_images, image)} in {n_groups:,} {plural}" if n_groups else ""
 
 
+def describe_clusters(clusters: np.ndarray, what: str) -> str:
+    """Say how many photographs are in how many events or trips that are held out as a whole."""
+    n_images, n_clusters = count_grouped(clusters[is_small(clusters)])
+    return f"{count(n_images, 'photograph')} in {count(n_clusters, what)}" if n_clusters else ""
+
+
 def count_grouped(groups: Array) -> tuple[int, int]:
     """Count the images in groups of two or more, and these groups."""
     sizes = np.unique(to_numpy(groups), return_counts=True)[1]
@@ -277,10 +284,17 @@ def describe_model(model: Model) -> list[str]:
 
 def describe_photographs(model: Model, backbone: str) -> list[str]:
     """Return a few sentences that describe a model of photographs."""
-    together = describe_groups(model.groups)
+    known, together = model.occasions, [describe_groups(model.groups)]
+    if known is not None:
+        times, folders, n = known.times, known.folders, model.n_images
+        together = [
+            describe_clusters(number_clusters(times, folders, gap, n), what)
+            for what, gap in (("event", KINDS.event), ("trip", KINDS.trip))
+        ]
+    listed = ", and ".join(filter(None, together))
     return [
         _describe_size(model, "tagged photograph", "tag"),
-        *([f"Held out as a whole: {together}."] if together else ()),
+        *([f"Held out as a whole: {listed}."] if listed else ()),
         f"Reads photographs with {backbone}.",
         *_describe_parts(model),
     ]

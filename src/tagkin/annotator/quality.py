@@ -9,7 +9,7 @@ import scipy.sparse
 
 from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, hold_out
 from tagkin.annotator.label_input import NamedLabels
-from tagkin.annotator.model import describe_groups
+from tagkin.annotator.model import describe_clusters, describe_groups
 from tagkin.annotator.part import Part, check_memory
 from tagkin.annotator.problem import Problem, check_enough
 from tagkin.annotator.recipe import Recipe
@@ -25,6 +25,7 @@ from tagkin.progress import Counted, Progress, silent
 from tagkin.wording import count
 
 __all__ = [
+    "INPUT_MEASURES",
     "MEASURES",
     "Measures",
     "OperatingPoint",
@@ -67,6 +68,23 @@ MEASURES = (
         },
     ),
 )
+
+_INPUTS = {
+    "pictures": "Pictures alone",
+    "names": "Names of tags alone",
+    "moments": "Times, places and folders alone",
+}
+"""Inputs of a model, with the names that people see."""
+INPUT_MEASURES = Measures(
+    "What each input says alone",
+    "In the semantic space. A tag that no picture shows, such as a trip, is known by its time.",
+    {
+        "image_precision": "Right of the 5 (precision)",
+        "MiAP": "Its tags ranked first (MiAP)",
+        "MAP": "Its photographs ranked first (MAP)",
+    },
+)
+"""Metrics of each input alone."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +134,12 @@ class Quality:
     labels: LabelReport
     truth: scipy.sparse.csr_array
     confidences: np.ndarray
+
+    @property
+    def by_input(self) -> dict[str, dict[str, float]]:
+        """The metrics of each input alone and of all together, by the names that people see."""
+        alone = {_INPUTS[name]: metrics for name, metrics in self.inputs.items()}
+        return alone and {**alone, "All together": self.semantic}
 
     @property
     def tags_per_photograph(self) -> float:
@@ -173,8 +197,9 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
         thresholds[:, rows] = [[calibration.threshold(wanted)] for wanted in _PRECISIONS]
     how = f"{len(part.folds) // part.n_rounds}-fold cross-validation on "
     how += count(len(P), "tagged photograph")
-    if problem.occasions is not None and (together := describe_groups(events, plural="events")):
-        how += f" ({together}, each event held out as a whole)"
+    if problem.occasions is not None and events is not None:
+        together = describe_clusters(events, "event")
+        how += f" ({together}, each event held out as a whole)" if together else ""
     elif series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
     points = zip(_PRECISIONS, thresholds, strict=True)

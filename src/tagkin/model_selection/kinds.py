@@ -25,6 +25,7 @@ __all__ = [
     "Round",
     "deal_rounds",
     "follow",
+    "is_small",
     "kind_of_gap",
     "nearest_mates",
     "number_clusters",
@@ -95,6 +96,11 @@ def number_clusters(
     return np.unique(clusters, return_inverse=True)[1]
 
 
+def is_small(clusters: np.ndarray) -> np.ndarray:
+    """Return whether the cluster of each image is small enough to be held out whole, shape (N,)."""
+    return np.bincount(clusters)[clusters] <= len(clusters) // KINDS.most_share
+
+
 def deal_rounds(
     events: np.ndarray,
     trips: np.ndarray,
@@ -119,9 +125,7 @@ def deal_rounds(
     n, rng = len(events), np.random.default_rng(seed)
     single = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     events, trips = _join(events, single), _join(trips, single)
-    most = n // KINDS.most_share
-    whole_event = np.bincount(events)[events] <= most
-    whole_trip = np.bincount(trips)[trips] <= most
+    whole_event, whole_trip = is_small(events), is_small(trips)
     # what plays one kind in a round: trips, events of large trips, and images of large events
     pieces = np.where(whole_trip, trips, np.where(whole_event, n + events, 2 * n + single))
     pieces = np.unique(pieces, return_inverse=True)[1].ravel()

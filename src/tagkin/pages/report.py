@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.annotator.quality import MEASURES, Quality
+from tagkin.annotator.quality import INPUT_MEASURES, MEASURES, Measures, Quality
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions
 from tagkin.calibration import ReliabilityCurve
 from tagkin.errors import InvalidInput, StorageError
@@ -55,19 +55,18 @@ class Comparison:
 
 
 def comparisons_of(quality: Quality) -> list[Comparison]:
-    """Return the metrics of visual neighbours, if known, and of the semantic space."""
+    """Return the metrics of both spaces as far as known, and of each input if there are several."""
     known = {"Visual neighbours": quality.visual, "Semantic space": quality.semantic}
-    methods = tuple(method for method, metrics in known.items() if metrics)
+    spaces = {method: metrics for method, metrics in known.items() if metrics}
+    compared = [_compare(group, spaces) for group in MEASURES]
+    return [*compared, _compare(INPUT_MEASURES, quality.by_input)] if quality.inputs else compared
 
-    def values(key: str) -> tuple[float, ...]:
-        return tuple(known[method][key] for method in methods)
 
-    return [
-        Comparison(
-            group.title, methods, {n: values(key) for key, n in group.names.items()}, group.note
-        )
-        for group in MEASURES
-    ]
+def _compare(group: Measures, known: Mapping[str, Mapping[str, float]]) -> Comparison:
+    measures = {
+        name: tuple(metrics[key] for metrics in known.values()) for key, name in group.names.items()
+    }
+    return Comparison(group.title, tuple(known), measures, group.note)
 
 
 @dataclass(frozen=True)

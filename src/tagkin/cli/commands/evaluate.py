@@ -55,7 +55,9 @@ def evaluate(
 
     Means over photographs say what to expect of suggestions. Means over tags are the paper's; a tag
     that is never suggested adds 0 to them. The baseline is visual neighbours: the photographs
-    nearest in visual feature space. --csv writes metrics per tag.
+    nearest in visual feature space, with the same names, times, places and folders. If times are
+    known, the photographs of an event are held out together. A table shows what each input says
+    alone. --csv writes metrics per tag.
 
     Examples
     --------
@@ -75,10 +77,11 @@ def evaluate(
         if not seen.files:
             first = "; ".join(f"{relative(f.file)}: {f.reason}" for f in seen.failures[:_NAMED])
             raise InvalidInput(f"None of the {len(contents):,} photographs could be read. {first}")
+        number_of = {file: number for number, file in enumerate(contents)}
         quality = annotator.cross_validate(
             seen,
             [contents[file].tags for file in seen.files],
-            moments=moments.take([list(contents).index(file) for file in seen.files]),
+            moments=moments.take([number_of[file] for file in seen.files]),
             rejected=[contents[file].rejected for file in seen.files],
             progress=step,
         )
@@ -100,7 +103,7 @@ def evaluate(
 
 
 def _show(quality: Quality) -> None:
-    from tagkin.annotator.quality import MEASURES
+    from tagkin.annotator.quality import INPUT_MEASURES, MEASURES
 
     console = data()
     mean, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
@@ -108,6 +111,8 @@ def _show(quality: Quality) -> None:
         f"Measured: {quality.how}. They have {mean:.1f} of {count(n_tags, 'tag')} on average."
     )
     compared = [(_compare(quality, group), group.note) for group in MEASURES]
+    if quality.inputs:
+        compared.append((_tabulate_inputs(quality), INPUT_MEASURES.note))
     by_precision = _tabulate_precisions(quality), _COUNTED
     for table, remark in (*compared, by_precision):
         console.print()
@@ -125,6 +130,16 @@ def _compare(quality: Quality, group: Measures) -> Table:
     if "MAP" in group.names:
         visual = f"{quality.visual['n_plus']:,.0f}" if quality.visual else "–"
         table.add_row("Tags found at all (N+)", visual, f"{quality.semantic['n_plus']:,.0f}")
+    return table
+
+
+def _tabulate_inputs(quality: Quality) -> Table:
+    from tagkin.annotator.quality import INPUT_MEASURES
+
+    columns = ("Right of the 5", "MiAP", "MAP")
+    table = plain_table(INPUT_MEASURES.title, *columns, right=columns)
+    for name, metrics in quality.by_input.items():
+        table.add_row(name, *(percent(metrics[key]) for key in INPUT_MEASURES.names))
     return table
 
 
@@ -157,6 +172,7 @@ def _document(quality: Quality) -> dict[str, object]:
         "tags_per_photograph": quality.tags_per_photograph,
         "semantic": quality.semantic,
         "visual": quality.visual or None,
+        "inputs": quality.inputs,
         "by_default": asdict(quality.by_default),
         "reached": [asdict(point) for point in quality.operating_points],
         "reliability": _rows(("confidence", "right", "pairs"), quality.reliability),

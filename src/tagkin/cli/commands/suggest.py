@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tagkin.catalogue import SuggestRun
     from tagkin.features import FeatureCache
 
-_COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"]
+_SHARES = ["name_share", "readout_share", "time_share", "place_share", "folder_share"]
+_COLUMNS = ["file_name", "tag", "confidence", "kin", *_SHARES]
 _N_WORDS = 5  # unknown words that are named
 _N_LISTED = 20  # photographs with suggestions that people see at once
 
@@ -165,8 +166,7 @@ def _csv_rows(photo: PhotoSuggestions) -> list[list[object]]:
             s.tag,
             s.confidence,
             "|".join(relative(kin.file) for kin in s.kin),
-            s.name_share,
-            s.readout_share,
+            *(getattr(s, name) for name in _SHARES),
         ]
         for s in photo.suggestions
     ]
