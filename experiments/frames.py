@@ -1,4 +1,4 @@
-"""Frames cut from photographs: bursts that look less alike, with and without times and names."""
+"""Frames cut from photographs: bursts that look less alike, with and without names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ __all__ = ["cut_frames", "frame_rows"]
 
 N_PHOTOGRAPHS, N_FRAMES, SEED = 400, 3, 12
 WANTED = (0.5, 0.8, 0.9)
-MADE, MODEL, EXIF, TAKEN = 0x010F, 0x0110, 0x8769, 0x9003  # EXIF tags
 BACKBONE = "efficientnet-lite0-whole"
 
 Row = dict[str, Any]
@@ -47,7 +46,6 @@ def frame_rows(photographs: Sequence[Path], Y: np.ndarray, seed: int = SEED) -> 
             "none": np.arange(len(files)),
             "by looks": find_series(unnamed, features),
             "by names": find_series(numbered, features),
-            "by times": find_series([str(file) for file in files], features),
             "as they are": event,
         }
     for title, of_frame in groups.items():
@@ -65,27 +63,21 @@ def frame_rows(photographs: Sequence[Path], Y: np.ndarray, seed: int = SEED) -> 
 def cut_frames(photographs: Sequence[Path], folder: Path, seed: int) -> list[Path]:
     """Write three frames of each photograph, as a hand-held camera would take them.
 
-    Each is 70 to 95 % of the side, turned by up to 4°, up to half a stop darker or brighter. EXIF
-    says that frames are a second apart, and photographs ten minutes.
+    Each is 70 to 95 % of the side, turned by up to 4°, up to half a stop darker or brighter.
     """
     rng, files = np.random.default_rng(seed), []
-    for number, photograph in enumerate(photographs):
+    for photograph in photographs:
         with Image.open(photograph) as opened:
             image = opened.convert("RGB")
-        for frame in range(N_FRAMES):
+        for _ in range(N_FRAMES):
             turned = image.rotate(rng.uniform(-4, 4), resample=Image.Resampling.BICUBIC)
             side = rng.uniform(0.7, 0.95)
             left, top = rng.uniform(0, 1 - side, 2)
             box = np.array([left, top, left + side, top + side]) * np.tile(image.size, 2)
             shot = turned.resize(image.size, Image.Resampling.BICUBIC, tuple(box.tolist()))
             shot = ImageEnhance.Brightness(shot).enhance(2 ** rng.uniform(-0.5, 0.5))
-            minute = 10 * number
-            day, hour = 1 + minute // 1440, minute // 60 % 24
-            taken = f"2024:01:{day:02} {hour:02}:{minute % 60:02}:{frame:02}"
-            exif = Image.Exif()
-            exif[MADE], exif[MODEL], exif[EXIF] = "Canon", "EOS R5", {TAKEN: taken}
             files.append(folder / f"{rng.bytes(4).hex().translate(LETTERS)}.jpg")
-            shot.save(files[-1], quality=90, exif=exif)
+            shot.save(files[-1], quality=90)
     return files
 
 

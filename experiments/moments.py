@@ -52,7 +52,7 @@ class Personal(NamedTuple):
 
     def take(self, rows: np.ndarray) -> Personal:
         """Return some photographs."""
-        tags, folders = ([part[i] for i in rows] for part in (self.tags, self.folders))
+        tags, folders = [self.tags[i] for i in rows], [self.folders[i] for i in rows]
         return Personal(self.X[rows], tags, self.times[rows], self.places[rows], folders)
 
     def moments(self) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from experiments.leakage import choice_rows, precision_rows
 from experiments.problem import expert_problem, open_data
 from experiments.reliability import reached, reliability_rows
 from tagkin import SemanticSpace
-from tagkin.collection import read_capture
 
 SPACE = SemanticSpace()
 
@@ -24,18 +23,16 @@ def problem(tmp_path_factory):
     return expert_problem(open_data(config, tmp_path_factory.mktemp("cache")), config)
 
 
-def test_frames_of_a_photograph_say_that_they_were_taken_in_succession(tmp_path):
+def test_frames_of_a_photograph_differ(tmp_path):
     rng = np.random.default_rng(0)
     photographs = [tmp_path / "one.png", tmp_path / "two.png"]
     for photograph in photographs:
         Image.fromarray(rng.integers(0, 256, (40, 60, 3), dtype=np.uint8)).save(photograph)
     files = cut_frames(photographs, tmp_path, seed=1)
+    assert len(files) == 6
     pixels = [np.asarray(Image.open(file)) for file in files]
     assert {part.shape for part in pixels} == {(40, 60, 3)}
     assert not any((a == b).all() for a, b in pairwise(pixels))
-    times = [read_capture(str(file)).time for file in files]
-    seconds = [(after - before).total_seconds() for before, after in pairwise(times)]
-    assert seconds == [1, 1, 598, 1, 1]
 
 
 def test_every_part_measures(problem):
