@@ -105,6 +105,7 @@ def _put_on_desk(desk: Path, world: World) -> None:
     make_digikam(desk / "pictures/digikam4.db", world.tags_of, "volumeid:?uuid=1", "/Pictures")
     (desk / "same.csv").write_text("red, scarlet\n")
     (desk / "words.txt").write_text("dog\nbeach\n")
+    (desk / "password.txt").write_text("correct horse battery staple\n")
 
 
 def _copy_catalogue(catalogue: Path, copy: Path, pictures: Path) -> None:
