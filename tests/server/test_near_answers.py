@@ -123,14 +123,9 @@ def test_the_strength_of_answers_is_that_of_the_tag(trip: Catalogue) -> None:
     assert len(NearAnswers(lambda catalogue: catalogue.moments).read(trip)) == 2
 
 
-def test_photographs_deep_in_the_list_come_first(trip: Catalogue, tmp_path: Path) -> None:
+def test_photographs_deep_in_the_list_come_first(trip: Catalogue) -> None:
     """Not only those of the page; all pages together show each photograph once."""
-    for i, name in enumerate(UNKNOWN):
-        put(trip.root, name, f"20{i % 20:02}:03:01 10:{i // 20:02}:07")
-    trip.scan()
-    with trip.database.run("suggest") as run:
-        each = [(content(trip, name), [new_suggestion("Lisbon", 0.6)]) for name in UNKNOWN]
-        store(trip, run.id, each)
+    put_unknown(trip)
     answer(trip, "Lisbon", MORNING[:3])
     number, order = tag(trip, "Lisbon"), Order()
     reading = Reading(trip, order)
@@ -146,6 +141,49 @@ def test_photographs_deep_in_the_list_come_first(trip: Catalogue, tmp_path: Path
         seen += [s.content for s in page]
         after = page[-1]
     assert len(seen) == len(set(seen)) == len(UNKNOWN) + 5 + 2
+
+
+def put_unknown(catalogue: Catalogue) -> None:
+    """Photographs of other years, more likely than the morning."""
+    for i, name in enumerate(UNKNOWN):
+        put(catalogue.root, name, f"20{i % 20:02}:03:01 10:{i // 20:02}:07")
+    catalogue.scan()
+    with catalogue.database.run("suggest") as run:
+        each = [(content(catalogue, name), [new_suggestion("Lisbon", 0.6)]) for name in UNKNOWN]
+        store(catalogue, run.id, each)
+
+
+def test_the_next_page_has_what_rose(trip: Catalogue, tmp_path: Path) -> None:
+    """It begins with them, though the former page left others open, which no page repeats."""
+    put_unknown(trip)
+    review = Review(trip, tmp_path / "cache", fits=False)
+    running = Running(review)
+    browser = Browser(running.port)
+    browser.open(running.access.key)
+    number = tag(trip, "Lisbon")
+
+    def page(query: str = "") -> tuple[list[int], str]:
+        shown = browser.get(f"/tags/{number}?n=20{query}")
+        (grid,) = shown.elements("//*[@id='grid']")
+        tiles = grid.xpath(".//li/button/@data-content")
+        return [int(one) for one in tiles], grid.get("data-next")
+
+    first, after = page()
+    accepted = [content(trip, name) for name in MORNING[:3]]
+    rest = {content(trip, name) for name in MORNING[3:]}
+    assert not rest & set(first)
+    left = [[one, number] for one in first]
+    browser.decide_page(number, {"accept": accepted, "reject": [], "left": left})
+    second, after = page(f"&after={after}")
+    assert rest < set(second)
+    assert not set(first) & set(second)
+    left = [[one, number] for one in second]
+    browser.post("/api/v1/decisions", {"accept": [], "reject": [], "left": left})
+    third, _ = page(f"&after={after}")
+    assert len(third) == 20
+    assert not {*first, *second} & set(third)
+    running.stop()
+    review.close()
 
 
 def test_pages_and_filters_follow_until_undo(trip: Catalogue, tmp_path: Path) -> None:

@@ -178,6 +178,8 @@ class Reading:
     catalogue: Catalogue
     order: Order
     selected: View | None = None
+    is_of_unseen: bool = False
+    """Whether suggestions that a person left open are skipped where answers changed the order."""
 
     @property
     def is_of_burst(self) -> bool:
@@ -229,6 +231,8 @@ class Reading:
         is_shown = np.ones(len(contents), bool)
         if self.selected is not None:
             is_shown &= self.selected.photographs.has(contents)
+        if self.is_of_unseen:
+            is_shown &= ~np.isin(contents, list(self.order.left_open(tag)))
         if after is not None:
             (last,) = self.correct(tag, [after])
             is_shown &= (p < last.confidence) | (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mimetypes
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Annotated, Literal
@@ -84,7 +85,11 @@ def tag(
 ) -> HTMLResponse:
     """Show the suggestions of a tag as a grid."""
     with reading(request, selection) as (_, lent):
-        answer = answers.suggestions_answer(lent, tag, n, cursor(after))
+        last = cursor(after)
+        if last is not None and lent.order.rank(lent.catalogue, tag) is not None:
+            # what follows may have risen above the end of the former page
+            lent, last = replace(lent, is_of_unseen=True), None
+        answer = answers.suggestions_answer(lent, tag, n, last)
         shown = _shown_of_tag(lent, answer)
     return review_page(request, "tag", selection, **shown, n_asked=n, strategy=None)
 
