@@ -130,7 +130,7 @@ def known_options(words: list[str]) -> bool:
 
 
 def extras(requirement: str) -> set[str]:
-    match = re.fullmatch(r"\.(?:\[([\w,]+)\])?", requirement)
+    match = re.fullmatch(r"\.(?:\[([\w,-]+)\])?", requirement)
     assert match, requirement
     return set((match[1] or "").split(",")) - {""}
 
