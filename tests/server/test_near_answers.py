@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.catalogue import Catalogue, OpenSuggestion, open_for_scan
 from tagkin.server import Review
 from tagkin.server.near_answers import AnswersInTime, NearAnswers
 from tagkin.server.order import Order, Reading
@@ -141,6 +141,35 @@ def test_photographs_deep_in_the_list_come_first(trip: Catalogue) -> None:
         seen += [s.content for s in page]
         after = page[-1]
     assert len(seen) == len(set(seen)) == len(UNKNOWN) + 5 + 2
+
+
+def test_the_order_follows_the_answers_to_its_tag_only(trip: Catalogue) -> None:
+    """Ordering every tag anew after every answer would take long."""
+    order, number = Order(), tag(trip, "Lisbon")
+    assert order.rank(trip, number) is None
+    answer(trip, "Lisbon", MORNING[:1])
+    order.learn([number])
+    first = order.rank(trip, number)
+    answer(trip, "wrasse", MORNING[:3])
+    order.learn([tag(trip, "wrasse")])
+    assert order.rank(trip, number) is first
+    reading = Reading(trip, order)
+    seen, after = [], None
+    while page := reading.suggestions(number, 2, after):
+        seen += [s.content for s in page]
+        after = page[-1]
+    assert len(seen) == len(set(seen)) == 9
+    answer(trip, "Lisbon", MORNING[1:2])
+    order.learn([number])
+    second = order.rank(trip, number)
+    assert first is not None
+    assert second is not None
+    assert set(first.contents) - set(second.contents) == {content(trip, MORNING[1])}
+    answered = OpenSuggestion(content(trip, MORNING[1]), "", 0.4)
+    left = {s.content for s in reading.suggestions(number, 100, answered)}
+    assert {content(trip, name) for name in OTHERS} < left  # those less likely than it
+    order.renew()
+    assert order.rank(trip, number) is not second
 
 
 def put_unknown(catalogue: Catalogue) -> None:

@@ -60,8 +60,9 @@ class Order:
     ):
         self._near = NearAnswers(moments)
         self._answers: tuple[int, dict[int, AnswersInTime]] = -1, {}
-        self._ranked: tuple[int, dict[int, Ranked]] = -1, {}
-        self._version = 0
+        self._ranked: dict[int, tuple[int, Ranked]] = {}  # with the version before it was read
+        self._version = self._renewed = 0
+        self._changed: dict[int, int] = {}  # the version of the last answers to a tag
         self._curves: tuple[int, AnswerCurve, dict[int, AnswerCurve]] = -1, AnswerCurve(), {}
         self._shifts: dict[int, float] = {}
         self._left: dict[int, set[int]] = {}
@@ -84,19 +85,18 @@ class Order:
     def rank(self, catalogue: Catalogue, tag: int) -> Ranked | None:
         """Return all suggestions of a tag, most confident first by what was corrected.
 
-        None if their order is that of the model, because no answer is about a moment.
+        None if their order is that of the model, because no answer is about a moment. The order
+        changes with answers to the tag, not with those to others.
         """
-        version, ranked = self._ranked
-        if version != self._version:
-            self._ranked = version, ranked = self._version, {}
+        version, ranked = self._version, self._ranked
         if tag not in self._read_answers(catalogue):
             return None
-        if tag not in ranked:
+        if tag not in ranked or ranked[tag][0] < max(self._renewed, self._changed.get(tag, 0)):
             contents, stored = catalogue.suggestions.contents_of_tag(tag)
             corrected = self._correct(catalogue, tag, contents, stored)
             order = np.lexsort((contents, -corrected))
-            ranked[tag] = Ranked(contents[order], stored[order], corrected[order])
-        return ranked[tag]
+            ranked[tag] = version, Ranked(contents[order], stored[order], corrected[order])
+        return ranked[tag][1]
 
     def _correct(
         self, catalogue: Catalogue, tag: int, contents: np.ndarray, confidences: np.ndarray
@@ -121,6 +121,7 @@ class Order:
         """Let answers correct the confidences of their tags."""
         self._version += 1
         for tag in tags:
+            self._changed[tag] = self._version
             self._shifts.pop(tag, None)
 
     def leave(self, pairs: Iterable[tuple[int, int]]) -> None:
@@ -139,7 +140,8 @@ class Order:
         """Use new suggestions, or edited tags."""
         self._near.renew()
         self._version += 1
-        self._shifts, self._left = {}, {}
+        self._renewed = self._version
+        self._ranked, self._shifts, self._left = {}, {}, {}
 
     def _read_curves(self, catalogue: Catalogue) -> tuple[AnswerCurve, dict[int, AnswerCurve]]:
         """Return the curve of tags without answers, and that of each tag with answers."""
@@ -233,7 +235,9 @@ class Reading:
             is_shown &= self.selected.photographs.has(contents)
         if self.is_of_unseen:
             is_shown &= ~np.isin(contents, list(self.order.left_open(tag)))
-        if after is not None:
+        if after is not None and after.content in contents:
+            is_shown[: np.argmax(contents == after.content) + 1] = False
+        elif after is not None:  # it was answered since
             (last,) = self.correct(tag, [after])
             is_shown &= (p < last.confidence) | (
                 (p == last.confidence) & (contents > after.content)
