@@ -149,8 +149,7 @@ class Annotator(HasParameters):
         ----------
         photographs : path, list of paths, Collection or Extraction
         progress : function of (what, done, all), optional
-        extract : function, default tagkin.features.extract
-            `tagkin.distributed.extract` works on a cluster.
+        extract : function, or `tagkin.distributed.extract`, which works on a cluster
         """
         return self.reader.read(photographs, progress, extract)
 
@@ -326,27 +325,21 @@ class Annotator(HasParameters):
         Parameters
         ----------
         photographs : path, list of paths, Collection or Extraction
-        n : int, optional
-            At most this many tags of each photograph.
-        threshold : float, optional
-            Least confidence. Default: .5, unless `n` or `precision` is passed.
-        precision : float, optional
-            Suggest as many tags as possible with this share of all suggestions right.
+        n, threshold, precision : optional
+            As in `FeatureAnnotator.suggest`.
         n_kin : int, default 5
             How many kin to name for each suggestion.
         rejected, present : lists of lists of str, optional
-            Tags that a person rejected for each photograph, and tags that it has. Neither are
-            suggested. Default of `present`: those of the `Collection`.
+            Tags that a person rejected, and tags of each photograph: neither are suggested.
         complete : sequence of bool, optional
-            Which photographs a person has tagged completely: there, an absent tag is less likely.
+            Which photographs a person has tagged completely.
         offered : sequence of lists of str, optional
-            Tags that an earlier model suggested and nobody has answered. They are suggested as
-            long as their confidence is at least .003, whatever the other options ask for.
+            Tags that an earlier model suggested and nobody has answered.
         moments : Moments, optional
             As in `fit`.
         vocabulary : sequence of str, optional
-            Further tags, to suggest by their names alone, without kin. An annotator that is not
-            fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.
+            Further tags, to suggest by their names alone. An annotator that is not fitted suggests
+            only these. `tagkin.tag_meanings.common_tags` has some.
         progress : function of (what, done, all), optional
         """
         words, wanted = by_name.check_words(vocabulary), (n, threshold, precision)
@@ -382,7 +375,13 @@ class Annotator(HasParameters):
     ) -> np.ndarray:
         """Return the probability of every tag for every readable photograph, shape (n, D).
 
-        The photographs count as untagged. `moments` are as in `fit`.
+        The photographs count as untagged.
+
+        Parameters
+        ----------
+        photographs : path, list of paths, Collection or Extraction
+        moments : Moments, optional
+            As in `fit`.
         """
         model, known = self.model_, KnownTags.of(photographs, moments=moments)
         extraction, known = self._prepare().read_known(photographs, known, None)
@@ -414,11 +413,8 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        n : int, optional
-            Most findings, most confident first. Default: all with a confidence of .5 and more.
-        kind : "wrong" or "missing", default both
-        n_kin : int, default 5
-            How many kin to name for each finding.
+        n, kind, n_kin : optional
+            As in `FeatureAnnotator.audit`.
         """
         from tagkin.annotator.audit import find_errors
 
@@ -443,9 +439,8 @@ class Annotator(HasParameters):
         photographs : path, list of paths, Collection or Extraction
         tags, rejected : lists of lists of str, optional
             The tags of each photograph (a collection has its own), and those a person rejected.
-        moments : Moments, optional
+        moments, progress : optional
             As in `fit`.
-        progress : function of (what, done, all), optional
         """
         estimator, step, reader = self._new_estimator(), progress or silent, self.reader
         known = KnownTags.of(photographs, tags, rejected=rejected, moments=moments)
@@ -469,7 +464,13 @@ class Annotator(HasParameters):
         self.root_, self._learned = os.path.abspath(folder), None
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the annotator to a folder, completely or not at all; `tagkin.load` reads it."""
+        """Write the annotator to a folder, completely or not at all; `tagkin.load` reads it.
+
+        Parameters
+        ----------
+        folder : path
+        overwrite : bool, default False
+        """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 

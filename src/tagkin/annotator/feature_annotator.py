@@ -171,11 +171,10 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             ``np.arange(N)`` puts every image into a separate group.
         rejected : labels of shape (N, D), or list of N lists of tags, optional
             Labels that a person rejected for an image. They are never suggested for it again, and
-            are stronger evidence than absent labels, which people may have forgotten. A rejection
-            of a label that the image has is ignored.
+            are stronger evidence than absent labels. A rejection of a present label is ignored.
         accepted : labels of shape (N, D), or list of N lists of tags, optional
             The labels that a person accepted as suggestions. With the rejected labels they tell how
-            often an unannotated label is right. Default: as often as an annotated label.
+            often an unannotated label is right.
         complete : bool array of shape (N,), optional
             Which images have all of their labels. On other images, labels that are neither present
             nor rejected are unknown. Confidences are learned from the complete images. With fewer
@@ -236,15 +235,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             As in `fit`; those of known images stay.
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(
-                X,
-                y,
-                rejected=rejected,
-                complete=complete,
-                times=times,
-                places=places,
-                folders=folders,
-            )
+            known_now = {"rejected": rejected, "complete": complete}
+            return self.fit(X, y, times=times, places=places, folders=folders, **known_now)
         from tagkin.annotator.extending import AddedImages, extend
 
         features = self._check_features(X)
@@ -283,7 +275,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ) -> np.ndarray:
         """Return the score of every label for every image, shape (n, D).
 
-        `times`, `places` and `folders` are as in `fit`, for these images.
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        times, places, folders : optional
+            As in `fit`, for these images.
         """
         features = self._check_features(X)
         asked = Asked.read(times, places, folders, features.shape[0])
@@ -299,8 +295,13 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ) -> np.ndarray:
         """Return the probability of every label for every image, shape (n, D).
 
-        Rows need not add up to 1. The images count as unlabelled. `times`, `places` and `folders`
-        are as in `fit`, for these images.
+        Rows need not add up to 1. The images count as unlabelled.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        times, places, folders : optional
+            As in `fit`, for these images.
         """
         features = self._check_features(X)
         asked = Asked.read(times, places, folders, features.shape[0])
@@ -314,7 +315,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         ----------
         X : array of shape (n, d)
         threshold : float, default 0.5
-            The least probability.
         """
         least = make_rule(None, None, threshold, None).threshold
         return (self.predict_proba(X) >= least).astype(np.int64)
@@ -375,8 +375,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             Which images a person has labelled completely: there, an absent label is less likely.
             Default: known images as they were fitted, and new images with labels.
         offered : labels of shape (n_images, D), or lists of tags, optional
-            Labels that an earlier model suggested and nobody has answered. They are suggested as
-            long as their confidence is at least .003, whatever the other options ask for.
+            Labels that an earlier model suggested and nobody has answered. They are suggested down
+            to a confidence of .003.
         times, places, folders : optional
             As in `fit`, for these images.
 
@@ -404,7 +404,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         ----------
         X : array of shape (n_images, d)
         n : int, default 10
-            How many images to return for each.
         known : int array of shape (n_images,), optional
             Numbers among the images learned from, −1 for new images. Default: all are new.
         """
@@ -427,7 +426,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             Most findings, most confident first. Default: all with a confidence of .5 and more.
         kind : "wrong" or "missing", default both
         n_kin : int, default 5
-            Most supporting images to return for each finding.
+            Most supporting images of a finding.
         """
         self._check_fitted()
         return find_errors(self.model_, n, kind, n_kin)
@@ -469,7 +468,13 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         return cross_validate(problem, recipe, progress or silent)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it."""
+        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it.
+
+        Parameters
+        ----------
+        folder : path
+        overwrite : bool, default False
+        """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 

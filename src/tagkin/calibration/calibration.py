@@ -182,7 +182,14 @@ class CalibrationByKind:
     def spread(
         self, columns: np.ndarray, centers: np.ndarray, levels: np.ndarray
     ) -> CalibrationByKind:
-        """Expand to the D labels of `levels`; see `Calibration.spread`."""
+        """Expand to the D labels of `levels`; see `Calibration.spread`.
+
+        Parameters
+        ----------
+        columns : array of shape (K,) of int
+        centers : array of shape (D, k)
+        levels : array of shape (D,)
+        """
         return CalibrationByKind(
             self.event.spread(columns, centers, levels), self.far.spread(columns, centers, levels)
         )
