@@ -95,7 +95,7 @@ def test_unwritable_outputs_are_found_before_the_work(run, world, tmp_path):
     fails(run(*evaluate, "file/quality.html"), "There is no folder file")
     (tmp_path / "folder.html").mkdir()
     fails(run(*evaluate, "folder.html"), "is not a regular file")
-    fails(run("scan", world.photos, "--catalogue", "file/own.sqlite"), "File exists")
+    fails(run("scan", world.photos, "--catalogue", "file/own.sqlite"), "There is no folder")
     assert (tmp_path / "file").read_text() == "mine"
 
 

@@ -51,7 +51,8 @@ def odd(world: World, tmp_path_factory: pytest.TempPathFactory) -> Odd:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAGKIN_CACHE", str(world.cache))
         patch.setenv("TAGKIN_CATALOGUES", str(home / "data"))
-        catalogue = home / "[/a.sqlite"
+        catalogue = home / "[" / "a.sqlite"
+        catalogue.parent.mkdir()
         options = ("--min-count", 2, "--catalogue", catalogue)  # names the tag that is left out
         learned = speak(patch, "train", photos, *options, encoding="ascii")
         assert learned.exit_code == 0, learned.err
@@ -91,7 +92,7 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
     }
     return {
         "cache": ("cache",),
-        "scan": ("scan", odd.photos, "--catalogue", "[/b.sqlite"),
+        "scan": ("scan", odd.photos, "--catalogue", odd.catalogue.with_name("b.sqlite")),
         **{
             name: (*command, "--catalogue", odd.catalogue)
             for name, command in on_collection.items()
