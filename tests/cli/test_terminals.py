@@ -92,7 +92,7 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
     }
     return {
         "cache": ("cache",),
-        "scan": ("scan", odd.photos, "--catalogue", odd.catalogue.with_name("b.sqlite")),
+        "scan": ("scan", odd.photos, "--catalogue", "[b.sqlite"),
         **{
             name: (*command, "--catalogue", odd.catalogue)
             for name, command in on_collection.items()
