@@ -11,6 +11,7 @@ PACKAGE = Path(tagkin.__file__).parent
 # The feature cache and the thumbnails have databases of their own.
 OTHER_DATABASES = {
     "collection/program_catalogues.py",
+    "collection/program_databases.py",  # those of other programs
     "features/cache.py",
     "features/cache_database.py",
     "server/thumbnail_cache.py",
@@ -25,7 +26,10 @@ def test_there_are_at_most_thirty_public_names():
         assert hasattr(catalogue, name)
 
 
-DOORS = ("known_catalogues", "open_index", "selection", "word_search")
+DOORS = (
+    *("completeness", "connecting", "events", "files_read", "known_catalogues", "moment_index"),
+    *("open_index", "selection", "word_search"),
+)
 
 
 def test_other_rooms_use_public_names_only():

@@ -16,7 +16,6 @@ from tagkin.arrays import Array, to_numpy
 from tagkin.calibration import Calibration, CalibrationByKind, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
-from tagkin.model_selection.kinds import KINDS, Kind, is_small, kind_of_gap, number_clusters
 from tagkin.neighbors import Neighbors
 from tagkin.records.forms import storable
 from tagkin.records.rules import Indices, Sparse, TextLists, Texts
@@ -163,6 +162,8 @@ class Model:
         """
         if self.occasions is None:
             return np.zeros(n_images, np.intp)
+        from tagkin.model_selection.kinds import Kind, kind_of_gap  # suggesting needs no more
+
         asked = Asked.new(None, n_images) if asked is None else asked
         near = self.occasions.near_in_time(asked.occasions, asked.known)
         counts = self._is_labelled[near.indices] & (near.indices >= 0)
@@ -180,9 +181,9 @@ class Model:
 
     def calibration_of(self, kind: int) -> Calibration:
         """Return the confidences of a kind of images."""
-        if self.by_kind is None or kind == Kind.NEAR:
+        if self.by_kind is None:
             return self.calibrator
-        return self.by_kind.event if kind == Kind.EVENT else self.by_kind.far
+        return (self.calibrator, self.by_kind.event, self.by_kind.far)[kind]
 
     def mix(self, components: Sequence[np.ndarray], kinds: np.ndarray) -> np.ndarray:
         """Return log-odds (n×D) from components (n×D) of images of these kinds (n,)."""
@@ -196,7 +197,7 @@ class Model:
         """Return what is applied to the images of each kind (n,), shape (n, …)."""
         present = np.unique(kinds)
         if len(present) < 2:
-            kind = int(present[0]) if len(present) else Kind.NEAR
+            kind = int(present[0]) if len(present) else 0
             return apply(self.calibration_of(kind), slice(None))
         parts = [(np.flatnonzero(kinds == kind), kind) for kind in present]
         values = [apply(self.calibration_of(int(kind)), rows) for rows, kind in parts]
@@ -245,7 +246,8 @@ class Model:
 
     def thresholds(self, precision: float) -> np.ndarray:
         """Return the least probability of each kind with which suggestions reach a precision."""
-        return np.array([self.calibration_of(kind).threshold(precision) for kind in Kind])
+        n_kinds = 1 if self.by_kind is None else 3
+        return np.array([self.calibration_of(k).threshold(precision) for k in range(n_kinds)])
 
 
 # --- models in words and numbers ---------------------------------------------------------
@@ -261,6 +263,8 @@ def describe_groups(groups: Array | None, image: str = "photograph", plural: str
 
 def describe_clusters(clusters: np.ndarray, what: str) -> str:
     """Say how many photographs are in how many events or trips that are held out as a whole."""
+    from tagkin.model_selection.kinds import is_small
+
     n_images, n_clusters = count_grouped(clusters[is_small(clusters)])
     return f"{count(n_images, 'photograph')} in {count(n_clusters, what)}" if n_clusters else ""
 
@@ -284,6 +288,8 @@ def describe_model(model: Model) -> list[str]:
 
 def describe_photographs(model: Model, backbone: str) -> list[str]:
     """Return a few sentences that describe a model of photographs."""
+    from tagkin.model_selection.kinds import KINDS, number_clusters
+
     known, together = model.occasions, [describe_groups(model.groups)]
     if known is not None:
         times, folders, n = known.times, known.folders, model.n_images
