@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
@@ -235,8 +236,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             As in `fit`; those of known images stay.
         """
         if not self.__sklearn_is_fitted__():
-            known_now = {"rejected": rejected, "complete": complete}
-            return self.fit(X, y, times=times, places=places, folders=folders, **known_now)
+            fit = partial(self.fit, X, y, rejected=rejected, complete=complete)
+            return fit(times=times, places=places, folders=folders)
         from tagkin.annotator.extending import AddedImages, extend
 
         features = self._check_features(X)
