@@ -17,7 +17,7 @@ def test_a_review_from_suggestion_to_undo(catalogue, immich, photos, tmp_path):
     try:
         with chromium() as browser:
             window = Window(browser, running.server.address)
-            page = window.open("/photographs")
+            page = window.open(f"/photographs/{contents[0]}")
             page.locator("img").first.wait_for()
             window.press("1")
             page.locator("#suggestions .row").nth(0).wait_for()
