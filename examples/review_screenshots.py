@@ -1,7 +1,7 @@
 """The pictures of the review page in the docs: every mode, light and dark, wide and narrow.
 
-``python -m examples.review_screenshots`` learns from the tags on some of the free photographs in
-``docs/images/photographs`` (``photographs.csv`` there has their labels, authors and licences). It
+``python -m examples.review_screenshots`` learns from the tags on some of a diver's photographs in
+``docs/images/photographs`` (``photographs.csv`` there has their labels, author and licence). It
 serves the review page of all of them and opens it in a Chromium that is installed, a minute in all.
 The pictures go to ``docs/images``.
 """
@@ -29,11 +29,12 @@ from tagkin.server.mapping import write_map
 IMAGES = Path("docs/images")
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WIDE, NARROW = {"width": 1100, "height": 760}, {"width": 390, "height": 800}
+MORE_EVENTS = 160  # pixels by which the wide page of a tag is higher
 SCALE = 1.3  # pixels of a picture for each pixel of the page
 SHOWN = 1440  # most pixels of a picture in the documentation
 PHOTOGRAPHS = IMAGES / "photographs"
-TAG = "plant"
-DECIDED = ("building", "animal")
+TAG = "night dive"
+DECIDED = ("damselfish", "Bonaire 2019")
 LIKELY = 0.6  # confidence of the suggestion whose kin are shown
 MODES: dict[str, tuple[str, list[str], str]] = {
     # address, keys to press there, what has to be there then
@@ -41,7 +42,7 @@ MODES: dict[str, tuple[str, list[str], str]] = {
     "tag": ("/tags/{tag}", [], "#grid .tile[aria-pressed=true]"),
     "photograph": ("/photographs/{content}", ["k"], ".evidence:not([hidden]) img"),
     "closer": ("/photographs/{content}", ["z", "k"], "#closer figure:nth-child(2) img"),
-    "search": ("/search?words=sunset+over+water", [], "main img"),
+    "search": ("/search?words=a+dolphin+under+water", [], "main img"),
     "write": ("/write", [], "#write"),
     "overview": ("/overview", [], "#map .dot"),
     "folder": ("/../folders?path={root}", [], ".strip img"),
@@ -58,7 +59,7 @@ def read_labels() -> dict[str, list[str]]:
     """True labels of the photographs, and those of tagged photographs under "tagged:NAME"."""
     with (PHOTOGRAPHS / "photographs.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    labels = {row["file"]: row["labels"].split() for row in rows}
+    labels = {row["file"]: row["labels"].split("; ") for row in rows}
     return labels | {f"tagged:{row['file']}": labels[row["file"]] for row in rows if row["tagged"]}
 
 
@@ -128,6 +129,8 @@ def taken(browser: Any, address: str, scheme: str, size: dict[str, int], names: 
     page.goto(address)
     base = page.url.rsplit("/", 1)[0]  # with the secret part of the path
     for mode, (path, keys, there) in MODES.items():
+        higher = MORE_EVENTS if mode == "tag" and size is WIDE else 0
+        page.set_viewport_size(size | {"height": size["height"] + higher})
         page.goto(base + path.format(**names))
         for key in keys:
             page.keyboard.press(key)

@@ -1,10 +1,12 @@
 """The documents say what is so: code runs, links hold, the maps are complete."""
 
 import ast
+import csv
 import doctest
 import importlib
 import inspect
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -216,6 +218,44 @@ def test_the_reference_selects_names_that_exist():
             names = re.findall(r"^ +- (\w+)$", members, re.M)
             wrong += [f"{module}.{name}" for name in names if not exists(f"{module}.{name}")]
     obey("members in the reference exist", wrong, "edit the page in docs/reference")
+
+
+def test_photographs_may_be_published():
+    """Under a licence for pictures, with author and source; the table has no other files."""
+    folder = DOCS / "images" / "photographs"
+    with (folder / "photographs.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    files = {path.name for path in folder.iterdir()} - {"photographs.csv"}
+    remedy = "edit docs/images/photographs/photographs.csv, or take the photograph out"
+    obey("every photograph has one row", files ^ {row["file"] for row in rows}, remedy)
+    assert len(rows) == len(files)
+    unclear = [
+        row["file"]
+        for row in rows
+        if row["licence"] not in {"CC0-1.0", "CC-BY-4.0"}
+        or not row["author"]
+        or not row["address"].startswith("https://")
+    ]
+    obey("a photograph has an author, a licence for pictures and a source", unclear, remedy)
+
+
+def test_photographs_are_in_one_folder():
+    tracked = subprocess.run(
+        ["git", "ls-files", "*.jpg", "*.jpeg", "*.png", "*.heic", "*.tif", "*.gif"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if tracked.returncode:
+        pytest.skip("not a checkout")
+    elsewhere = [
+        name for name in tracked.stdout.split() if not name.startswith("docs/images/photographs/")
+    ]
+    obey(
+        "photographs are where the table has their licences",
+        elsewhere,
+        "move them to docs/images/photographs, with a row in photographs.csv",
+    )
 
 
 def test_pictures_are_small():
