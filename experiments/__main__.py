@@ -4,7 +4,7 @@
     ablation           what each step of learning is worth
     audit, audit-small, audit-names   injected errors, found
     confidence         leaks and calibration with many photographs
-    loop [--quick]     an evening of answers
+    loop [SET ...] [--quick]    an evening of answers
     moments            tags that no picture shows, on collections of single people
     names              what names of tags are worth; --alone: without a tagged photograph
     languages          labels in other languages
@@ -84,7 +84,8 @@ def run_loop(arguments: list[str]) -> None:
 
     quick = "--quick" in arguments
     target = Path("build/report") if quick else made.RESULTS
-    loop.run(KEPT, target, quick=quick)
+    names = [name for name in arguments if not name.startswith("-")]
+    loop.run(KEPT, target, names, quick=quick)
 
 
 def run_backbones(arguments: list[str]) -> None:

@@ -5,30 +5,59 @@ import itertools
 import numpy as np
 import pytest
 
-from experiments.evening import Collection, Evening, Refit, Way, open_collection, play
-from experiments.loop import START_ROWS, Played, list_rows, reach, write_page
-from experiments.persons import keys_to_type, marked
+from experiments.evening import Evening, Refit, Tiles, Way, open_collection, play
+from experiments.evening_model import Collection
+from experiments.loop_page import START, Measured, write_page
+from experiments.loop_targets import (
+    Played,
+    list_half_tagged,
+    list_personal,
+    list_rows,
+    reach,
+)
+from experiments.persons import keys_to_type, laid_out, marked
 from tagkin.server.asking import best_page
 
 # --- actions ------------------------------------------------------------------------------
 
 
-def cheapest(truth, guess):
-    """Over all sets of runs, marked right or wrong: two actions for a run, one for an exception."""
-    best = len(truth) + 1
-    for states in itertools.product((None, True, False), repeat=len(truth)):
-        pairs = itertools.pairwise((None, *states))
-        n_runs = sum(now is not None and now != before for before, now in pairs)
-        marks = (g if s is None else s for s, g in zip(states, guess, strict=True))
-        best = min(best, 1 + 2 * n_runs + sum(t != m for t, m in zip(truth, marks, strict=True)))
+def cheapest(wanted, headings):
+    """Over all ways to mark by ranges and headings: two actions, one, and one for an exception."""
+    best = len(wanted) + 1
+    n = len(wanted)
+    starts = [i for i in range(n) if i == 0 or headings[i] != headings[i - 1]]
+    for n_ranges in range(3):
+        for ends in itertools.combinations(range(n + 1), 2 * n_ranges):
+            ranges = list(zip(ends[::2], ends[1::2], strict=True))
+            for clicked in itertools.product((False, True), repeat=len(starts)):
+                marks = [any(a <= i < b for a, b in ranges) for i in range(n)]
+                for start, is_clicked in zip(starts, clicked, strict=True):
+                    for i in range(n):
+                        marks[i] |= is_clicked and headings[i] == headings[start]
+                wrong = sum(m != w for m, w in zip(marks, wanted, strict=True))
+                best = min(best, 1 + 2 * n_ranges + sum(clicked) + wrong)
     return best
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_marks_are_corrected_as_cheaply_as_can_be(seed):
+def test_marks_are_set_as_cheaply_as_can_be(seed):
     rng = np.random.default_rng(seed)
-    truth, guess = rng.random(7) < rng.random(), np.arange(7) < rng.integers(8)
-    assert marked(truth, guess) == cheapest(truth.tolist(), guess.tolist())
+    wanted, headings = rng.random(8) < rng.random(), np.sort(rng.integers(0, 4, 8))
+    assert marked(wanted, headings) == cheapest(wanted.tolist(), headings.tolist())
+    assert marked(wanted) == cheapest(wanted.tolist(), list(range(8)))
+
+
+def test_a_heading_marks_its_event_on_one_side_of_the_line():
+    is_likely = np.array([True, True, True, False, False, False])
+    events = np.array([7, 7, 3, 7, 7, 7])
+    times = np.array([2.0, 1.0, 0.0, 1.5, 1.6, 1.7])
+    order, headings = laid_out(is_likely, events, times)
+    assert order.tolist() == [2, 1, 0, 3, 4, 5]
+    assert headings.tolist() == [0, 1, 1, 2, 2, 2]
+    right = np.array([True, True, True, True, True, True])
+    wanted = (right != is_likely)[order]
+    assert marked(wanted, headings) == 2  # all right ones below the line by one click
+    assert marked(wanted) == 3
 
 
 def test_names_are_completed():
@@ -38,12 +67,15 @@ def test_names_are_completed():
 # --- an evening ---------------------------------------------------------------------------
 
 
+NAMES = [f"tag {i}" for i in range(6)]
+
+
 @pytest.fixture(scope="module")
 def opened():
     rng = np.random.default_rng(1)
     truth = rng.random((500, 6)) < [0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
     X = truth @ rng.random((6, 16)) + 0.35 * rng.random((500, 16))
-    return open_collection(Collection(X[:400], truth[:400], 80, X[400:], truth[400:], 10))
+    return open_collection(Collection(X[:400], truth[:400], 80, X[400:], truth[400:], 10, NAMES))
 
 
 def test_an_evening(opened, tmp_path):
@@ -51,39 +83,48 @@ def test_an_evening(opened, tmp_path):
     evening = play(opened, 30)
     assert sum(evening.right) <= c.n_missing
     assert all(
-        int(right.sum()) == n for (_, right), n in zip(evening.tiles, evening.right, strict=True)
+        int(page.right.sum()) == n for page, n in zip(evening.tiles, evening.right, strict=True)
     )
-    first, tag = evening.tiles[0][0], evening.tags[0]
-    pages = [best_page(-np.sort(-column[column > 0])) for column in opened.confidences.T]
+    first, tag = evening.tiles[0].shown, evening.tags[0]
+    stored = opened.suggested.confidences
+    pages = [best_page(-np.sort(-column[column > 0])) for column in stored.T]
     best = max(page.value for page in pages if page is not None)
     np.testing.assert_allclose(pages[tag].value, best)
     np.testing.assert_allclose(first.sum(), pages[tag].expected_right)
     assert evening.refits
     assert all(refit.right_kept <= refit.right_before for refit in evening.refits)
-    stored = play(opened, 5, Way(corrects=False, fits=False))
-    shown = np.sort(np.concatenate([tile for tile, _ in stored.tiles]))
-    assert np.isin(shown, opened.confidences).all()  # these are the model's own
-    played = Played(opened, [f"tag {i}" for i in range(6)], {"as on the page": evening})
-    ways = dict.fromkeys(("percentages of the model", "no new fits"), evening)
-    played = played._replace(evenings=played.evenings | ways)
-    write_page({"photos": [played, played]}, {"photos": [played]}, tmp_path / "loop.md")
+    plain = play(opened, 5, Way(corrects=False, fits=False))
+    shown = np.sort(np.concatenate([page.shown for page in plain.tiles]))
+    assert np.isin(shown, stored).all()  # these are the model's own
+    draws = [Played(opened, {"as on the page": evening})]
+    rows, half = list_rows(draws, 30), list_half_tagged(draws)
+    own = Measured(list_personal(draws), [], half, [["as on the page", "0.1", "0.2"]])
+    sets = {"photos": Measured(rows, rows, half, [["as on the page", "0.6"]]), "traveller": own}
+    write_page(sets, tmp_path / "loop.md")
     text = (tmp_path / "loop.md").read_text()
-    met = sum(ok for _, _, ok in list_rows([played]))
-    assert text.splitlines()[2].endswith(f"meet {met} of 9 targets.")
-    missed = [title for title, _, ok in list_rows([played]) if not ok]
-    n_at_start = sum(title.startswith(START_ROWS) for title in missed)
-    assert text.count("**no**") == len(missed) + n_at_start
-    assert ("## Why are targets missed?" in text) == (met < 9)
+    missed = [row for row in (*rows, *half, *half, *own.evening) if not row[2]]
+    missed += [row for row in rows if not row[2] and row[0].startswith(START)]
+    assert text.count("**no**") == len(missed)
+    n_met = sum(ok for *_, ok in rows)
+    assert text.splitlines()[2].endswith(f"meet {n_met} of {len(rows)} targets.")
+    assert ("## Why are targets missed?" in text) == (n_met < len(rows))
+
+
+def page(shown, right):
+    """Tiles of untagged photographs, by their pictures."""
+    n = len(shown)
+    return Tiles(np.array(shown), np.array(right), np.zeros(n, bool), np.full(n, "picture"))
 
 
 def test_rows_by_hand(opened):
     tiles = [
-        (np.array([0.75, 0.75, 0.3, 0.85]), np.array([True, False, False, True])),
-        (np.array([0.1, 0.2]), np.array([False, True])),
+        page([0.75, 0.75, 0.3, 0.85], [True, False, False, True]),
+        page([0.1, 0.2], [False, True]),
     ]
     evening = Evening(
         right=[2, 1],
         actions=[2, 3],
+        clicks=[2, 4],
         unlikely=[False, True],
         tags=[0, 1],
         tiles=tiles,
@@ -92,11 +133,14 @@ def test_rows_by_hand(opened):
         likely_new=[(0, 10), (1, 9), (2, 12)],
     )
     small = opened.collection._replace(truth=np.eye(4, dtype=bool)[:, :3], n_tagged=0, n_never=1)
-    played = Played(opened._replace(collection=small), [], {"as on the page": evening})
-    assert [(value, ok) for _, value, ok in list_rows([played])] == [
+    played = Played(opened._replace(collection=small), {"as on the page": evening})
+    assert [(value, ok) for _, value, ok in list_rows([played], 30)] == [
         ("0.75, 0.50 (2 tiles)", False),
         ("0.85, 1.00 (1 tile)", False),
         ("0.78, 0.67 (3 tiles)", False),
+        ("none", True),
+        ("few", True),
+        ("none", True),
         ("1.60 times what came", False),  # 4 of 2 + 1/2
         ("20 → 25; 1 lost", False),
         ("10 → 12 at the end; at least 0.900 of the start", False),
@@ -111,14 +155,11 @@ def test_rows_by_hand(opened):
 
 def test_means_and_ranges_of_draws(opened):
     """The mean decides, whatever a single draw says."""
-    tiles = [
-        [(np.array([0.75] * 4), np.array([True] * n_right + [False] * (4 - n_right)))]
-        for n_right in (4, 2)
-    ]
+    tiles = [[page([0.75] * 4, [True] * n_right + [False] * (4 - n_right))] for n_right in (4, 2)]
     small = opened.collection._replace(truth=np.ones((4, 1), dtype=bool), n_tagged=0)
     draws = []
     for (shown,), n_likely in zip(tiles, (8, 15), strict=True):
-        n_right = int(shown[1].sum())
+        n_right = int(shown.right.sum())
         evening = Evening(
             right=[n_right],
             actions=[2],
@@ -126,8 +167,8 @@ def test_means_and_ranges_of_draws(opened):
             tiles=[shown],
             likely_new=[(0, 10), (1, n_likely)],
         )
-        draws.append(Played(opened._replace(collection=small), [], {"as on the page": evening}))
-    rows = {title.split(":")[0]: (value, ok) for title, value, ok in list_rows(draws)}
+        draws.append(Played(opened._replace(collection=small), {"as on the page": evening}))
+    rows = {title.split(":")[0]: (value, ok) for title, value, ok in list_rows(draws, 30)}
     gap = "0.75, 0.75 (8 tiles; gap -0.25 to +0.25)"
     assert rows["tiles at 70 % to 80 %"] == (gap, True)
     likely = "10 → 12 at the end; at least 1.150 (0.800 to 1.500) of the start"

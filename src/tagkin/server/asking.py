@@ -12,6 +12,7 @@ from tagkin.errors import InvalidInput
 
 __all__ = [
     "N_BANDS",
+    "N_CANDIDATES",
     "PAGE",
     "STRATEGIES",
     "AnswerCurve",
@@ -23,6 +24,7 @@ __all__ = [
     "page_value",
 ]
 
+N_CANDIDATES = 40  # labels with most right suggestions, from which a question is chosen
 PAGE = 60  # images on a screen
 STRATEGIES = ("most-right", "learn-most")
 _STEP = 10  # images in a row of the grid; a page has whole rows

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from tagkin.catalogue import Catalogue
 from tagkin.catalogue.moment_index import MomentIndex
 
-__all__ = ["AnswersInTime", "NearAnswers"]
+__all__ = ["AnswersInTime", "NearAnswers", "TaggedTimes"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,13 @@ class AnswersInTime(NamedTuple):
     accepted: np.ndarray
     """1 or 0, shape (n,)."""
     strength: float
-    """κ, the answers that a confidence counts for."""
+    """κ, the answers that a confidence counts for; see `TaggedTimes.strength`."""
+
+    @classmethod
+    def of(cls, times: np.ndarray, accepted: np.ndarray, strength: float) -> Self:
+        """Return answers in the order of their times (n,); those without a time do not count."""
+        order = np.argsort(times)[: np.count_nonzero(~np.isnan(times))]
+        return cls(times[order], accepted[order], strength)
 
     def correct(self, times: np.ndarray, confidences: np.ndarray) -> np.ndarray:
         """Return corrected confidences (n,) of photographs taken at `times` (n,), NaN if unknown.
@@ -67,28 +73,49 @@ class AnswersInTime(NamedTuple):
         return np.asarray(confidences + (right - total * confidences) / (total + self.strength))
 
 
-class _Tagged(NamedTuple):
-    """The tagged photographs with a known time, in the order of time."""
+class TaggedTimes(NamedTuple):
+    """When the tagged photographs were taken."""
 
-    contents: np.ndarray
+    order: np.ndarray
+    """Those with a known time, earliest first, shape (n,)."""
     first: np.ndarray
-    """The position of the first that is near each one."""
+    """The position of the first that is near each one, shape (n,)."""
     end: np.ndarray
-    """The position after the last one."""
+    """The position after the last one, shape (n,)."""
+
+    @classmethod
+    def of(cls, times: np.ndarray) -> Self:
+        """Find the photographs within two hours of each other; times (N,) are in seconds."""
+        order = np.argsort(times)[: np.count_nonzero(~np.isnan(times))]
+        sorted_times = times[order]
+        first = np.searchsorted(sorted_times, sorted_times - NEARNESS.near)
+        end = np.searchsorted(sorted_times, sorted_times + NEARNESS.near, side="right")
+        return cls(order, first, end)
+
+    def strength(self, has: np.ndarray) -> float:
+        """Return κ of a tag, given which photographs (N,) have it.
+
+        κ = (1 − q) / q, from .3 to 30: q is the share of the photographs within two hours of
+        another one with the tag that have it, too, (1 + n_with) / (2 + n). So what all photographs
+        of an afternoon show moves at once, and a fish of one photograph hardly moves the next.
+        """
+        has = has[self.order]
+        counts = np.append(0, np.cumsum(has))
+        is_near = counts[self.end] - counts[self.first] - has > 0
+        share = (1 + np.count_nonzero(is_near & has)) / (2 + np.count_nonzero(is_near))
+        strength = (1 - share) / share
+        return float(np.clip(strength, NEARNESS.least_strength, NEARNESS.most_strength))
 
 
 class NearAnswers:
     """The answers since the last training by tag, with the times of their photographs.
 
-    κ = (1 − q) / q, from .3 to 30: q is the share of the tagged photographs within two hours of
-    another one with the tag that have it, too, (1 + n_with) / (2 + n). So what all photographs of
-    an afternoon show moves at once, and a fish of one photograph hardly moves the next. Any thread
-    may call any method.
+    Any thread may call any method.
     """
 
     def __init__(self, moments: Callable[[Catalogue], MomentIndex]):
         self._moments = moments
-        self._tagged: _Tagged | None = None
+        self._tagged: tuple[np.ndarray, TaggedTimes] | None = None
         self._strengths: dict[int, float] = {}
 
     def renew(self) -> None:
@@ -105,10 +132,9 @@ class NearAnswers:
         for tag, answers in catalogue.suggestions.answers_since_training().items():
             contents, accepted = np.array(answers).T
             times = self.times(catalogue, contents)
-            order = np.argsort(times)[: np.count_nonzero(~np.isnan(times))]
-            if len(order):
+            if not np.isnan(times).all():
                 strength = self._strength(catalogue, tag, contents)
-                found[tag] = AnswersInTime(times[order], accepted[order], strength)
+                found[tag] = AnswersInTime.of(times, accepted, strength)
         return found
 
     def _strength(self, catalogue: Catalogue, tag: int, answered: np.ndarray) -> float:
@@ -116,23 +142,9 @@ class NearAnswers:
         strengths, tagged = self._strengths, self._tagged
         if tag not in strengths:
             if tagged is None:
-                self._tagged = tagged = self._read_tagged(catalogue)
+                contents = np.array(catalogue.photographs.tagged(), np.int64)
+                tagged = contents, TaggedTimes.of(self.times(catalogue, contents))
+                self._tagged = tagged
             known = np.setdiff1d(catalogue.photographs.with_tag(tag), answered)
-            has = np.isin(tagged.contents, known)
-            counts = np.append(0, np.cumsum(has))
-            is_near = counts[tagged.end] - counts[tagged.first] - has > 0
-            share = (1 + np.count_nonzero(is_near & has)) / (2 + np.count_nonzero(is_near))
-            strength = (1 - share) / share
-            strengths[tag] = float(
-                np.clip(strength, NEARNESS.least_strength, NEARNESS.most_strength)
-            )
+            strengths[tag] = tagged[1].strength(np.isin(tagged[0], known))
         return strengths[tag]
-
-    def _read_tagged(self, catalogue: Catalogue) -> _Tagged:
-        contents = np.array(catalogue.photographs.tagged(), np.int64)
-        times = self.times(catalogue, contents)
-        order = np.argsort(times)[: np.count_nonzero(~np.isnan(times))]
-        times = times[order]
-        first = np.searchsorted(times, times - NEARNESS.near)
-        end = np.searchsorted(times, times + NEARNESS.near, side="right")
-        return _Tagged(contents[order], first, end)

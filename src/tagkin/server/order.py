@@ -12,7 +12,7 @@ import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.catalogue.moment_index import MomentIndex
-from tagkin.server.asking import AnswerCurve, best_page, expect_right
+from tagkin.server.asking import N_CANDIDATES, PAGE, AnswerCurve, best_page, expect_right
 from tagkin.server.near_answers import AnswersInTime, NearAnswers
 from tagkin.server.readers import View
 
@@ -37,8 +37,6 @@ class Ranked(NamedTuple):
     """Corrected, shape (n,)."""
 
 
-_N_CANDIDATES = 40  # tags with most correct suggestions, from which a question is chosen
-_PAGE = 60
 _N_AHEAD = 3  # pages of a tag that a forecast looks at
 _SOON = 600  # seconds that a forecast looks ahead
 _KEPT = 15.0  # seconds for which a forecast is kept
@@ -249,10 +247,10 @@ class Reading:
     def question(self, strategy: str) -> Question | None:
         """Return the best page to ask next; None if no suggestion is open."""
         best, value = None, -1.0
-        for tag in self.tags()[:_N_CANDIDATES]:
+        for tag in self.tags()[:N_CANDIDATES]:
             seen = self.order.left_open(tag.id)
-            listed = self.suggestions(tag.id, _PAGE + len(seen))
-            suggestions = [s for s in listed if s.content not in seen][:_PAGE]
+            listed = self.suggestions(tag.id, PAGE + len(seen))
+            suggestions = [s for s in listed if s.content not in seen][:PAGE]
             n_decided = tag.n_accepted + tag.n_rejected
             page = best_page(self._confidences(tag.id, suggestions), strategy, n_decided)
             if page is not None and page.value > value:
@@ -263,8 +261,8 @@ class Reading:
 
     def forecast(self, n: int) -> float:
         """Return how many of the next `n` answers accept a tag, on the best pages."""
-        tags = [tag.id for tag in self.tags()[:_N_CANDIDATES]]
-        ahead = [self._confidences(tag, self.suggestions(tag, _N_AHEAD * _PAGE)) for tag in tags]
+        tags = [tag.id for tag in self.tags()[:N_CANDIDATES]]
+        ahead = [self._confidences(tag, self.suggestions(tag, _N_AHEAD * PAGE)) for tag in tags]
         return expect_right(ahead, n)
 
     def _confidences(self, tag: int, suggestions: Sequence[OpenSuggestion]) -> np.ndarray:
