@@ -83,9 +83,11 @@ def check_invariants(catalogue: Catalogue) -> None:
         "decisions WHERE tag = t.id AND holds AND verdict = -1)",
         "contents.n_suggested": "SELECT id FROM contents c WHERE n_suggested <> "
         "(SELECT count(*) FROM suggestions WHERE content = c.id)",
-        "contents.n_tags": "SELECT id FROM contents c WHERE n_tags <> (SELECT count(*) FROM tags t "
-        "WHERE NOT forgotten AND NOT EXISTS (SELECT 1 FROM decisions WHERE content = c.id "
-        "AND tag = t.id AND holds AND verdict = -1) AND (EXISTS (SELECT 1 FROM decisions WHERE "
+        "contents.n_tags": "SELECT id FROM contents c WHERE n_tags <> (SELECT count(DISTINCT key) "
+        "FROM tags t WHERE NOT forgotten AND (EXISTS (SELECT 1 FROM decisions JOIN tags s "
+        "ON s.id = tag WHERE content = c.id AND s.key = t.key AND holds AND verdict = 1) "
+        "OR NOT EXISTS (SELECT 1 FROM decisions JOIN tags s ON s.id = tag WHERE content = c.id "
+        "AND s.key = t.key AND holds AND verdict = -1)) AND (EXISTS (SELECT 1 FROM decisions WHERE "
         "content = c.id AND tag = t.id AND holds AND verdict = 1) OR EXISTS (SELECT 1 FROM found f "
         "JOIN photographs p ON p.id = f.photograph WHERE p.content = c.id AND f.tag = t.id)))",
         "decided suggestions": "SELECT 1 FROM suggestions s JOIN decisions d USING (content, tag) "

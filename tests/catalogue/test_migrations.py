@@ -135,6 +135,22 @@ def test_every_change_of_the_tables_has_a_migration(former: Former, tmp_path: Pa
     )
 
 
+def test_counts_of_a_former_version_are_of_spellings(former: Former) -> None:
+    """There, a rejection of DOG left the dog of a file counted."""
+    with contextlib.closing(sqlite3.connect(former.path)) as connection, connection:
+        connection.execute("INSERT INTO tags (name, key) VALUES ('DOG', 'dog')")
+        connection.execute(
+            "INSERT INTO decisions (run, content, tag, verdict, made_at) SELECT 1, f.content, "
+            "t.id, -1, '' FROM tags t JOIN (SELECT DISTINCT p.content FROM found f "
+            "JOIN photographs p ON p.id = f.photograph JOIN tags t ON t.id = f.tag "
+            "WHERE t.name = 'dog') f WHERE t.name = 'DOG'"
+        )
+        query = "SELECT count(*) FROM decisions JOIN tags t ON t.id = tag WHERE name = 'DOG'"
+        assert connection.execute(query).fetchone() != (0,)
+    with open_catalogue(former.path) as catalogue:
+        check_invariants(catalogue)
+
+
 def test_the_digest_is_of_what_tables_are_not_of_how_they_are_written() -> None:
     def digest(*statements: str) -> str:
         with contextlib.closing(sqlite3.connect(":memory:")) as connection:

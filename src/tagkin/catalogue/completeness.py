@@ -28,7 +28,7 @@ from tagkin.catalogue.decision_records import (
 from tagkin.catalogue.decisions import Decided, decided_by
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
-from tagkin.catalogue.tag_records import SPELLED_IN_FILES
+from tagkin.catalogue.tag_records import IN_FILES
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
 
@@ -113,7 +113,7 @@ class Completeness(Part):
             "FROM tags t JOIN json_each(?2) c "
             "WHERE t.id IN (SELECT value FROM json_each(?1)) AND NOT EXISTS "
             "(SELECT 1 FROM decisions d WHERE d.content = c.value AND d.tag = t.id AND d.holds) "
-            f"AND NOT {SPELLED_IN_FILES.format('c.value', 't.key')}"
+            f"AND NOT {IN_FILES.format('c.value', 't.id')}"
         )
         with self._db.transaction():
             if self._db.row(f"SELECT 1 {unknown} LIMIT 1", values) is None:

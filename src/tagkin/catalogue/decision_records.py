@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.database import HAS_FILE, LISTED, Database, SqlValue, as_list, utc_now
-from tagkin.catalogue.tag_records import IN_FILES, SPELLED_IN_FILES
+from tagkin.catalogue.tag_records import IN_FILES, SAME_TAG, SPELLINGS
 
 __all__ = [
     "ACCEPTED",
@@ -59,10 +59,10 @@ FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS 
 # Whether files have a tag, as far as scans and writes know; a scan follows to a write into a
 # photograph.
 _HAS_TAG = (
-    f"({SPELLED_IN_FILES.format('?2', '(SELECT key FROM tags WHERE id = ?3)')} "
+    f"({IN_FILES.format('?2', '?3')} "
     "OR EXISTS (SELECT 1 FROM photographs p JOIN writes w ON w.photograph = p.id, "
-    "json_each(w.tags) written JOIN tags t ON t.id = ?3 "
-    "WHERE p.content = ?2 AND w.state = 'done' AND written.value = t.name))"
+    "json_each(w.tags) written JOIN tags t ON t.name = written.value "
+    f"WHERE p.content = ?2 AND w.state = 'done' AND t.id IN {SPELLINGS.format('?3')}))"
 )
 
 IMPLIES = (
@@ -70,8 +70,6 @@ IMPLIES = (
     "OR substr({0}.name, -length({1}.name) - 1) = '|' || {1}.name)"
 )
 """SQL: a tag with levels is below another tag, or ends in it."""
-
-_SPELLINGS = "(SELECT id FROM tags WHERE key = (SELECT key FROM tags WHERE id = {}))"
 
 Pair = tuple[int, int | None]
 """A content and a tag, or None for all other tags."""
@@ -103,7 +101,7 @@ def store_decision(
     database.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
     spelled = (
         "SELECT tag FROM decisions WHERE content = ?1 AND holds "
-        f"AND tag IN {_SPELLINGS.format('?2')} ORDER BY tag = ?2 DESC, id DESC LIMIT 1"
+        f"AND tag IN {SPELLINGS.format('?2')} ORDER BY tag = ?2 DESC, id DESC LIMIT 1"
     )
     pair = pair[0], database.value(f"SELECT coalesce(({spelled}), ?2)", pair)
     database.execute(
@@ -141,8 +139,8 @@ def store_removal(database: Database, run: int, pair: tuple[int, int], origin: s
     """
     is_there_or_rejected = database.row(
         "SELECT 1 FROM decisions WHERE content = ?1 AND holds AND verdict = -1 "
-        f"AND tag IN {_SPELLINGS.format('?2')} UNION ALL SELECT 1 WHERE "
-        + SPELLED_IN_FILES.format("?1", "(SELECT key FROM tags WHERE id = ?2)"),
+        f"AND tag IN {SPELLINGS.format('?2')} UNION ALL SELECT 1 WHERE "
+        + IN_FILES.format("?1", "?2"),
         pair,
     )
     if is_there_or_rejected is None:
@@ -153,7 +151,7 @@ def end_removal(database: Database, run: int, pair: tuple[int, int]) -> None:
     """End a rejection by `store_removal`, because a person added the tag again."""
     database.execute(
         "UPDATE decisions SET holds = 0, taken_back_by = ?1 "
-        f"WHERE content = ?2 AND tag IN {_SPELLINGS.format('?3')} AND holds AND verdict = -1 "
+        f"WHERE content = ?2 AND tag IN {SPELLINGS.format('?3')} AND holds AND verdict = -1 "
         "AND note LIKE ?4",
         (run, *pair, f"{REMOVED}%"),
     )
@@ -167,7 +165,7 @@ def end_former_removals(database: Database, run: int, old: int, new: int) -> Non
     database.execute(
         "UPDATE decisions SET holds = 0, taken_back_by = ?1 WHERE content = ?3 AND holds "
         "AND note LIKE ?4 AND NOT EXISTS (SELECT 1 FROM decisions o WHERE o.content = ?2 "
-        "AND o.tag = decisions.tag AND o.holds)",
+        f"AND {SAME_TAG.format('o.tag', 'decisions.tag')} AND o.holds)",
         (run, old, new, f"{REMOVED}%"),
     )
 
@@ -248,8 +246,8 @@ def hold_again(database: Database, decisions: Sequence[int]) -> None:
     """Let undone decisions apply again, at most one for each content and tag."""
     numbers = (as_list(decisions),)
     database.execute(
-        "UPDATE decisions SET holds = 0 WHERE id IN (SELECT h.id FROM decisions d "
-        "JOIN decisions h ON h.content = d.content AND h.tag IS d.tag AND h.holds "
+        "UPDATE decisions SET holds = 0 WHERE id IN (SELECT h.id FROM decisions d JOIN decisions h "
+        f"ON h.content = d.content AND {SAME_TAG.format('h.tag', 'd.tag')} AND h.holds "
         f"WHERE d.id {LISTED})",
         numbers,
     )
@@ -283,7 +281,7 @@ def _reopen(database: Database, condition: str, values: Sequence[SqlValue]) -> N
         f"WHERE {condition} "
         f"AND suggested_by IS NOT NULL AND NOT {IN_FILES.format('d.content', 'd.tag')} "
         "AND NOT EXISTS (SELECT 1 FROM decisions h "
-        "WHERE h.content = d.content AND h.tag = d.tag AND h.holds) "
+        f"WHERE h.content = d.content AND {SAME_TAG.format('h.tag', 'd.tag')} AND h.holds) "
         f"AND NOT {FINISHED.format('d.content')} "
         "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND t.forgotten) "
         f"AND {HAS_FILE.format('d.content')}",

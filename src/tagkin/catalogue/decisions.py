@@ -26,7 +26,7 @@ from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import DECIDING, STANDING_EDIT, Runs
 from tagkin.catalogue.tag_edits import is_edit, undo_edit
-from tagkin.catalogue.tag_records import IN_FILES, resolve_spelling, tag_number
+from tagkin.catalogue.tag_records import IN_FILES, SAME_TAG, resolve_spelling, tag_number
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
 
@@ -271,7 +271,7 @@ class Decisions(Part):
             of_run = "d.taken_back_by = ?"
             is_last = (
                 "NOT EXISTS (SELECT 1 FROM decisions h WHERE h.content = d.content "
-                "AND h.tag IS d.tag AND h.holds AND h.id > d.id)"
+                f"AND {SAME_TAG.format('h.tag', 'd.tag')} AND h.holds AND h.id > d.id)"
             )
         else:
             of_run, is_last = "d.run = ? AND d.taken_back_by IS NULL", "d.holds"
@@ -402,7 +402,8 @@ def _pair_states(
         "json_extract(value, '$[2]') AS verdict FROM json_each(?)) w "
         "JOIN contents c ON c.id = w.content JOIN tags t ON t.id = w.tag "
         "LEFT JOIN suggestions s ON s.content = w.content AND s.tag = w.tag "
-        "LEFT JOIN decisions d ON d.content = w.content AND d.tag = w.tag AND d.holds",
+        "LEFT JOIN decisions d ON d.id = (SELECT max(e.id) FROM tags o JOIN decisions e "
+        "ON e.content = c.id AND e.tag = o.id AND e.holds WHERE o.key = t.key)",
         (data,),
     )
     if len(rows) < len(wanted):

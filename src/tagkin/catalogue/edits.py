@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.tag_records import SAME_TAG
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -79,8 +80,8 @@ def carry_decisions(database: Database, old: int, new: int) -> None:
     pair: dict[str, int | str] = {"old": old, "new": new, "note": _EDITED}
     database.execute(
         "UPDATE decisions SET holds = 0 WHERE content = :new AND holds AND EXISTS (SELECT 1 FROM "
-        "decisions o WHERE o.content = :old AND o.tag IS decisions.tag AND o.holds "
-        "AND o.id > decisions.id)",
+        "decisions o WHERE o.content = :old AND o.holds AND o.id > decisions.id "
+        f"AND {SAME_TAG.format('o.tag', 'decisions.tag')})",
         pair,
     )
     database.execute(
@@ -88,13 +89,14 @@ def carry_decisions(database: Database, old: int, new: int) -> None:
         "evidence, note, was_in_files) SELECT run, :new, tag, verdict, made_at, suggested_by, "
         "confidence, evidence, coalesce(note, :note), was_in_files "
         "FROM decisions o WHERE content = :old AND holds "
-        "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = :new AND d.tag IS o.tag "
-        "AND d.holds)",
+        "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = :new "
+        f"AND {SAME_TAG.format('d.tag', 'o.tag')} AND d.holds)",
         pair,
     )
     database.execute(
         "DELETE FROM suggestions WHERE content = :new AND EXISTS (SELECT 1 FROM decisions d "
-        "WHERE d.content = :new AND (d.tag = suggestions.tag OR d.tag IS NULL) AND d.holds)",
+        "WHERE d.content = :new AND d.holds "
+        f"AND (d.tag IS NULL OR {SAME_TAG.format('d.tag', 'suggestions.tag')}))",
         pair,
     )
     database.execute("UPDATE contents SET was = NULL WHERE id = :new", pair)

@@ -52,9 +52,33 @@ def add_places(connection: sqlite3.Connection) -> None:
     read_facts_again(connection)
 
 
-MIGRATIONS: tuple[Migration, ...] = (name_migrations, add_places)
+def compare_spellings(connection: sqlite3.Connection) -> None:
+    """Count the tags of a photograph once, however they are spelled."""
+    of_content = (
+        "FROM ( SELECT f.tag FROM photographs p JOIN found f ON f.photograph = p.id "
+        "WHERE p.content = contents.id UNION SELECT tag FROM decisions "
+        "WHERE content = contents.id AND holds AND verdict = 1 ) "
+        "o JOIN tags t ON t.id = o.tag WHERE NOT t.forgotten AND "
+    )
+    exact = (
+        f"SELECT count(*) {of_content}NOT EXISTS ( SELECT 1 FROM decisions "
+        "WHERE content = contents.id AND tag = o.tag AND holds AND verdict = -1 )"
+    )
+    folded = (
+        f"SELECT count(DISTINCT t.key) {of_content}coalesce(( "
+        "SELECT max(d.verdict) FROM decisions d JOIN tags s ON s.id = d.tag "
+        "WHERE d.content = contents.id AND d.holds AND s.key = t.key ), 1) = 1"
+    )
+    triggers = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+    for name, script in connection.execute(triggers).fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(" ".join(script.split()).replace(exact, folded))
+    connection.execute(f"UPDATE contents SET n_tags = ({folded})")
+
+
+MIGRATIONS: tuple[Migration, ...] = (name_migrations, add_places, compare_spellings)
 """All migrations, in order."""
-SCHEMA_DIGEST = "45979f8a5a71a799"
+SCHEMA_DIGEST = "cd2d4636e6e9ec53"
 """`digest_schema` of the tables after the last migration."""
 
 

@@ -169,18 +169,18 @@ CREATE TABLE tag_changes (            -- what an edit of tags changed, for undo
 """
 
 # A photograph is untagged if no file of it or of a copy has a tag, and no tag was accepted.
-# Rejected and forgotten tags do not count.
+# Rejected and forgotten tags do not count. All spellings of a tag are one tag.
 _RECOUNT = """
     UPDATE contents SET n_tags = (
-        SELECT count(*) FROM (
+        SELECT count(DISTINCT t.key) FROM (
             SELECT f.tag FROM photographs p JOIN found f ON f.photograph = p.id
                 WHERE p.content = contents.id
             UNION SELECT tag FROM decisions
                 WHERE content = contents.id AND holds AND verdict = 1
-        ) o JOIN tags t ON t.id = o.tag WHERE NOT t.forgotten AND NOT EXISTS (
-            SELECT 1 FROM decisions
-            WHERE content = contents.id AND tag = o.tag AND holds AND verdict = -1
-        )
+        ) o JOIN tags t ON t.id = o.tag WHERE NOT t.forgotten AND coalesce((
+            SELECT max(d.verdict) FROM decisions d JOIN tags s ON s.id = d.tag
+                WHERE d.content = contents.id AND d.holds AND s.key = t.key
+        ), 1) = 1
     ) WHERE id IN ({});
 """
 _COUNT_DECISION = """

@@ -12,7 +12,7 @@ from tagkin.catalogue.columns import damage_error, read_json, sql_text
 from tagkin.catalogue.database import HAS_FILE, Database, SqlValue, as_list
 from tagkin.catalogue.decision_records import FINISHED
 from tagkin.catalogue.runs import Runs
-from tagkin.catalogue.tag_records import IN_FILES, let_scan_read
+from tagkin.catalogue.tag_records import IN_FILES, SAME_TAG, let_scan_read
 from tagkin.errors import InvalidInput
 
 __all__ = ["is_edit", "record_edit", "undo_edit"]
@@ -29,7 +29,8 @@ _STILL_RIGHT = {
     "found": "EXISTS (SELECT 1 FROM photographs WHERE id = ?1 AND gone IS NULL)",
     "suggestions": f"{HAS_FILE.format('?1')} "
     "AND NOT EXISTS (SELECT 1 FROM tags WHERE id = ?2 AND forgotten) "
-    "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = ?1 AND d.tag = ?2 AND d.holds) "
+    "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = ?1 "
+    f"AND {SAME_TAG.format('d.tag', '?2')} AND d.holds) "
     f"AND NOT {FINISHED.format('?1')} AND NOT {IN_FILES.format('?1', '?2')}",
 }
 """Conditions on a row to restore."""

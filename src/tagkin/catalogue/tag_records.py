@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping
 
 from tagkin.catalogue.columns import pack_json, read_json
 from tagkin.catalogue.database import Database
-from tagkin.collection.levels import tidy
+from tagkin.collection.levels import fold, tidy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
 __all__ = [
     "IN_FILES",
     "IS_USED",
-    "SPELLED_IN_FILES",
+    "SAME_TAG",
+    "SPELLINGS",
     "Places",
     "check_tag",
     "forget_tag",
@@ -25,16 +26,15 @@ __all__ = [
     "tag_number",
 ]
 
+SPELLINGS = "(SELECT id FROM tags WHERE key = (SELECT key FROM tags WHERE id = {}))"
+"""SQL: the numbers of a tag in all its spellings."""
+SAME_TAG = f"({{0}} IS {{1}} OR {{0}} IN {SPELLINGS.format('{1}')})"
+"""SQL: two tags differ in their spelling at most, or both are none."""
 IN_FILES = (
     "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
-    "WHERE p.content = {} AND f.tag = {})"
+    f"WHERE p.content = {{}} AND f.tag IN {SPELLINGS})"
 )
-"""SQL: files of a content have a tag."""
-SPELLED_IN_FILES = (
-    "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
-    "ON o.id = f.tag WHERE p.content = {} AND o.key = {})"
-)
-"""SQL: files of a content have a tag in some spelling, by its key."""
+"""SQL: files of a content have a tag in some spelling."""
 IS_USED = "(forgotten OR n_found OR n_accepted OR n_rejected OR n_suggested)"
 """SQL: a tag is on photographs, decided on, suggested or forgotten."""
 _NOT_IN_XML = "\ufffe\uffff"
@@ -48,7 +48,7 @@ def tag_number(database: Database, name: str) -> int:
     if number is not None:
         return number
     added = "INSERT INTO tags (name, key) VALUES (?, ?)"
-    return database.execute(added, (name, normalize_tag(name)))
+    return database.execute(added, (name, fold(name)))
 
 
 def _storable(text: str) -> str:
@@ -151,8 +151,8 @@ def _drop_suggestions(database: Database, photograph: int, tag: int) -> None:
     for table, condition in (("suggestions", ""), ("doubts", " AND kind = 'missing'")):
         database.execute(
             f"DELETE FROM {table} WHERE content = "
-            "(SELECT content FROM photographs WHERE id = ?) AND tag IN "
-            "(SELECT id FROM tags WHERE key = (SELECT key FROM tags WHERE id = ?))" + condition,
+            f"(SELECT content FROM photographs WHERE id = ?) AND tag IN {SPELLINGS.format('?')}"
+            + condition,
             (photograph, tag),
         )
 

@@ -21,6 +21,7 @@ from tagkin.catalogue.tag_records import (
     merge_tag,
     tag_number,
 )
+from tagkin.collection.levels import fold
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag, plural_pairs
 from tagkin.wording import quote_tags
@@ -153,8 +154,10 @@ class Tags(Part):
             "SELECT f.tag, p.content FROM photographs p JOIN found f ON f.photograph = p.id "
             f"JOIN tags t ON t.id = f.tag WHERE p.gone IS NULL AND p.content {LISTED} "
             "AND NOT t.forgotten UNION SELECT tag, content FROM decisions "
-            f"WHERE holds AND verdict = 1 AND content {LISTED} EXCEPT "
-            f"SELECT tag, content FROM decisions WHERE holds AND verdict = -1 AND content {LISTED}",
+            f"WHERE holds AND verdict = 1 AND content {LISTED} EXCEPT SELECT s.id, d.content "
+            "FROM decisions d JOIN tags t ON t.id = d.tag JOIN tags s ON s.key = t.key "
+            f"WHERE d.holds AND d.content {LISTED} GROUP BY s.id, d.content "
+            "HAVING max(d.verdict) = -1",
             (as_list(contents),) * 3,
         ):
             on.setdefault(tag, set()).add(content)
@@ -198,7 +201,7 @@ class Tags(Part):
             "SELECT id FROM tags WHERE {} "
             "AND id IN (SELECT coalesce(same_as, id) FROM tags WHERE {} = ?)"
         )
-        spellings = ("name", name), ("key", normalize_tag(name))
+        spellings = ("name", name), ("key", fold(name))
         for used in (_IN_USE, "1"):  # an undone edit leaves a tag that nothing uses
             for column, value in spellings:
                 numbers = self._db.column(query.format(used, column), (value,))
