@@ -3,10 +3,13 @@
 import functools
 import tempfile
 import warnings
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from tagkin import (
     Annotator,
@@ -112,38 +115,59 @@ def saved(kind: str) -> Crafted:
         return Crafted(save(_MAKERS[kind](), Path(folder) / "model"))
 
 
-def use(model: Any) -> None:
-    """Ask a loaded model for all that it is for."""
+def use(model: Any) -> list[Any]:
+    """Ask a loaded model for all that it is for; the answers."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        if hasattr(model, "describe"):
-            model.describe()
-        if isinstance(model, Annotator):
-            new = seen(PHOTOS.X[115:125], first=115)
-            model.suggest(new, n=3)
-            model.suggest(new, precision=0.8)
-            model.similar(new, 3)
-            model.audit(5)
-        elif isinstance(model, FeatureAnnotator):
-            if getattr(model, "names_", None) is not None:
-                model.prior = _PRIOR
-            model.suggest(X_NEW[:5], n=2)
-            model.audit(5)
-            labels = TAGS[:3] if model.vocabulary_ is not None else Y[:3]
-            model.partial_fit(X[:3], labels)
-            model.suggest(X_NEW[:5], n=2)
-        elif isinstance(model, SemanticSpace):
-            model.transform(X_NEW)
-            model.partial_fit(X[:20], Y[:20]).transform(X_NEW)
-        elif isinstance(model, LabelCalibrator):
-            model.predict_proba(np.random.default_rng(1).random((5, model.calibration_.n_labels)))
-            model.threshold(0.5)
-        elif isinstance(model, Vocabulary):
-            model.transform([["sea", "Dog|old"], ["ocean"]])
-            assert len(model.counts_) == len(model.names_)
-        elif hasattr(model, "decision_function"):
-            model.decision_function(X_NEW)
-            if hasattr(model, "explain"):
-                model.explain(X_NEW[:2], [0])
-        else:
-            model.transform(X_NEW)
+        return _answers(model)
+
+
+def _answers(model: Any) -> list[Any]:
+    answers: list[Any] = []
+    if hasattr(model, "describe"):
+        model.describe()
+    if isinstance(model, Annotator):
+        new = seen(PHOTOS.X[115:125], first=115)
+        answers += [model.suggest(new, n=3), model.suggest(new, precision=0.8)]
+        answers += [model.similar(new, 3), model.audit(5)]
+    elif isinstance(model, FeatureAnnotator):
+        if getattr(model, "names_", None) is not None:
+            model.prior = _PRIOR
+        answers += [model.suggest(X_NEW[:5], n=2), model.audit(5)]
+        labels = TAGS[:3] if model.vocabulary_ is not None else Y[:3]
+        model.partial_fit(X[:3], labels)
+        answers.append(model.suggest(X_NEW[:5], n=2))
+    elif isinstance(model, SemanticSpace):
+        answers.append(model.transform(X_NEW))
+        answers.append(model.partial_fit(X[:20], Y[:20]).transform(X_NEW))
+    elif isinstance(model, LabelCalibrator):
+        scores = np.random.default_rng(1).random((5, model.calibration_.n_labels))
+        answers.append(model.predict_proba(scores))
+        model.threshold(0.5)
+    elif isinstance(model, Vocabulary):
+        answers.append(model.transform([["sea", "Dog|old"], ["ocean"]]))
+        assert len(model.counts_) == len(model.names_)
+    elif hasattr(model, "decision_function"):
+        answers.append(model.decision_function(X_NEW))
+        if hasattr(model, "explain"):
+            answers.append(model.explain(X_NEW[:2], [0]))
+    else:
+        answers.append(model.transform(X_NEW))
+    return answers
+
+
+def numbers_of(value: Any) -> Iterator[np.ndarray]:
+    """All numbers in an answer, whatever it is."""
+    if sparse.issparse(value):
+        value = value.data
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        yield value
+    elif isinstance(value, float):
+        yield np.array(value)
+    elif is_dataclass(value) or hasattr(value, "_asdict"):
+        names = value._fields if hasattr(value, "_fields") else [f.name for f in fields(value)]
+        for name in names:
+            yield from numbers_of(getattr(value, name))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from numbers_of(item)

@@ -36,6 +36,7 @@ from tests.hardening.model_mutations import (
 )
 from tests.hardening.model_samples import KINDS, saved
 
+MEMORY = 4 << 30  # bytes of addresses more than before; each thread takes some, used or not
 N_CASES = 60  # of each kind of model, of the thousands that there are; the fuzzer takes all
 SWEPT = (
     "annotator",
@@ -49,11 +50,15 @@ SWEPT = (
 
 
 def in_a_process(work):
-    """Do work in a child; how that ended, and what it said where it did not end well."""
+    """Do work in a child with a limit on its memory; how it ended, and its output if not well."""
+    from tests.hardening.limits import addresses_in_use, resource
+
+    limit = addresses_in_use() + MEMORY
     with tempfile.NamedTemporaryFile("w+") as output:
 
         def watched():
             faulthandler.enable(output)
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
             try:
                 work()
             except BaseException:

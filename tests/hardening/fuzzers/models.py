@@ -6,6 +6,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
 from safetensors import SafetensorError
 from sklearn.exceptions import NotFittedError
 
@@ -13,7 +14,7 @@ from tagkin import load
 from tagkin.errors import StorageError, TagkinError
 from tests.hardening.fuzzers import Effort, Report, try_inputs
 from tests.hardening.model_mutations import mutated
-from tests.hardening.model_samples import KINDS, saved, use
+from tests.hardening.model_samples import KINDS, numbers_of, saved, use
 
 
 def check(data: bytes) -> None:
@@ -25,7 +26,10 @@ def check(data: bytes) -> None:
 
 
 def check_folder(folder: Path) -> str:
-    """What became of a model: "refused", "of no use" or "used"; anything else is raised."""
+    """What became of a model: "refused", "of no use" or "used"; anything else is raised.
+
+    What a model in use answers is finite.
+    """
     try:
         model = load(folder)
     except StorageError as error:
@@ -33,7 +37,7 @@ def check_folder(folder: Path) -> str:
             raise AssertionError("an error that cannot be shown") from error
         return "refused"
     try:
-        use(model)
+        answers = use(model)
     except (TagkinError, NotFittedError):
         # numbers that are finite, and too large for what is asked; neighbours without embeddings
         return "of no use"
@@ -41,6 +45,8 @@ def check_folder(folder: Path) -> str:
         if "features, but" in str(error):  # it is for images with other features
             return "of no use"
         raise
+    if not all(np.isfinite(numbers).all() for numbers in numbers_of(answers)):
+        raise AssertionError("an answer that is no number")
     return "used"
 
 
