@@ -256,6 +256,23 @@ def test_tags_of_regions_and_earlier_versions_are_not_the_photographs(photo):
     assert read_keywords(photo(samples.with_xmp(JPEG, xmp))) == ["dog"]
 
 
+def test_names_of_faces_and_places_are_no_tags(photo):
+    """Only keywords are: nobody's name becomes a tag because a program has put it elsewhere."""
+    xmp = samples.packet(
+        "<dc:subject><rdf:Bag><rdf:li>dog</rdf:li></rdf:Bag></dc:subject>"
+        "<mwg-rs:Regions xmlns:mwg-rs='http://www.metadataworkinggroup.com/schemas/regions/' "
+        "rdf:parseType='Resource'><mwg-rs:RegionList><rdf:Bag><rdf:li rdf:parseType='Resource'>"
+        "<mwg-rs:Name>Ada</mwg-rs:Name><mwg-rs:Type>Face</mwg-rs:Type></rdf:li></rdf:Bag>"
+        "</mwg-rs:RegionList></mwg-rs:Regions>"
+        "<ext:PersonInImage xmlns:ext='http://iptc.org/std/Iptc4xmpExt/2008-02-29/'><rdf:Bag>"
+        "<rdf:li>Ada</rdf:li></rdf:Bag></ext:PersonInImage>"
+        "<ps:City xmlns:ps='http://ns.adobe.com/photoshop/1.0/'>Graz</ps:City>"
+        "<exif:GPSLatitude xmlns:exif='http://ns.adobe.com/exif/1.0/'>47,4.2N"
+        "</exif:GPSLatitude>"
+    )
+    assert read_keywords(photo(samples.with_xmp(JPEG, xmp))) == ["dog"]
+
+
 def test_xmp_that_goes_on_in_more_segments(photo):
     words = [f"word number {i} of many" for i in range(4000)]
     more = samples.subjects(*words).encode()

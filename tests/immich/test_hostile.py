@@ -2,10 +2,15 @@
 
 import gzip
 import itertools
+import shutil
+import ssl
+import subprocess
+import threading
 import time
 import tracemalloc
 import zlib
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -102,6 +107,39 @@ def test_nothing_is_unpacked(tmp_path, encoding, times):
     assert peak < 20e6
 
 
+BOMB = 9_677  # bytes that once became 3,667 MB
+
+
+def bomb() -> bytes:
+    """Return 9,677 bytes that two unpackings make 3,667 MB."""
+    packer = zlib.compressobj(9, wbits=-15)
+    megabyte = packer.compress(bytes(10**6)) + packer.flush(zlib.Z_FULL_FLUSH)
+    inner = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + megabyte * 3_667
+    data = gzip.compress(inner + b"\3\0", 9)
+    name = b"x" * (BOMB - len(data) - 1) + b"\0"  # of the file, as gzip may tell it
+    return data[:3] + b"\x08" + data[4:10] + name + data[10:]
+
+
+def test_a_bomb_of_ten_kilobytes_takes_no_memory(tmp_path):
+    from tests.hardening.limits import within
+
+    data = bomb()
+    assert len(data) == BOMB
+    unpacker = zlib.decompressobj(wbits=31)
+    assert zlib.decompressobj(wbits=31).decompress(unpacker.decompress(data), 10**6) == bytes(10**6)
+    for encoding in ("gzip, gzip", "GZIP,gzip", "identity, gzip"):
+        head_of_it = head(f"content-encoding: {encoding}", f"content-length: {len(data)}")
+        with HostileServer(lambda: [head_of_it + data]) as hostile:  # noqa: B023
+            address = hostile.address
+
+            def look(address=address) -> None:
+                error, _ = check(address, tmp_path)
+                assert "packs its answer" in error
+
+            within(200_000_000, look, cpu_seconds=20)
+            assert hostile.n_requests == 1
+
+
 @pytest.mark.parametrize("length", ["content-length: 5000000000", "connection: close"])
 def test_an_answer_without_end_is_cut(tmp_path, length):
     answer = lambda: itertools.chain([head(length)], itertools.repeat(bytes(1 << 20)))  # noqa: E731
@@ -116,6 +154,46 @@ def test_half_an_answer_is_no_answer(tmp_path, length):
     with HostileServer(answer) as hostile:
         error, _ = check(hostile.address, tmp_path)
     assert "cannot be reached" in error
+
+
+# --- encryption --------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificate")
+def test_an_unknown_certificate_is_refused_before_the_key_is_sent(tmp_path, monkeypatch):
+    """Only the system's certificates count, and those that OpenSSL is told of."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    made += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run(
+        [*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    seen = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(self.headers["x-api-key"])
+            self.send_error(400)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        listening.socket = context.wrap_socket(listening.socket, server_side=True)
+        threading.Thread(target=listening.serve_forever, args=(0.02,), daemon=True).start()
+        error, _ = check(f"https://localhost:{listening.server_port}", tmp_path)
+        assert "certificate" in error
+        assert seen == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        check(f"https://localhost:{listening.server_port}", tmp_path)
+        assert seen
+        seen.clear()
+        error, _ = check(f"https://127.0.0.1:{listening.server_port}", tmp_path)  # another name
+        assert "certificate" in error
+        assert seen == []
+        listening.shutdown()
 
 
 # --- listings ----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -113,8 +114,11 @@ def test_a_second_scan_reads_only_what_is_new(catalogue, immich, photos):
 
 def test_deleted_photographs_are_noticed(catalogue, immich, photos):
     gone = path_of(catalogue, photos[3])
+    copy = Path(catalogue.absolute(gone))
+    assert copy.exists()
     immich.delete(photos[3])
     assert catalogue.scan().gone == [gone]
+    assert not copy.exists()
 
 
 def test_pages_are_followed_to_the_end(immich, photos, open_collection):
