@@ -64,5 +64,5 @@ def test_keywords_of_apple_photos_say_where_they_come_from(catalogue, folder, re
 
 def test_a_folder_that_is_not_a_library_of_apple_photos(catalogue, folder):
     (folder.root / "My.photoslibrary").mkdir()
-    with pytest.raises(InvalidInput, match=r"There is no tag file .*database.Photos\.sqlite"):
+    with pytest.raises(InvalidInput, match=r"database.Photos\.sqlite cannot be read: No such file"):
         catalogue.scan("My.photoslibrary")

@@ -60,7 +60,7 @@ def test_nothing_to_learn_from(run, world, tmp_path):
     fails(run("train", "empty"), "No photograph in ", "empty")
     fails(run("train", "nowhere"), "nowhere is not a folder")
     fails(run("train", world.photos), "None of the 42", "has a tag")
-    fails(run("scan", world.photos, "--tags", "none.csv"), "no tag file", "none.csv")
+    fails(run("scan", world.photos, "--tags", "none.csv"), "none.csv cannot be read: No such file")
     result = run("scan", world.photos, "--tags", world.tags, "--column", "odd")
     fails(result, "no column odd", "found file_name, tags", "with --column NAME")
     result = run("train", "--min-count", 900, "--catalogue", world.catalogue)
@@ -70,7 +70,10 @@ def test_nothing_to_learn_from(run, world, tmp_path):
 @pytest.mark.parametrize("name", ["min_count.csv", "overwrite=True.csv", 'tags="embedded".csv'])
 def test_names_of_files_are_told_as_they_are(run, world, name):
     """Even if they look like parameters, which are options at the command line."""
-    fails(run("scan", world.photos, "--tags", name), f"{name}. Name it with --tags.")
+    fails(
+        run("scan", world.photos, "--tags", name),
+        f"{name} cannot be read: No such file or directory.",
+    )
 
 
 def test_all_photographs_corrupt(run, tmp_path):

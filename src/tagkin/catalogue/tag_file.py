@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -120,7 +122,7 @@ def _choose_file(root: Path, tags: str | None) -> Path | None:
     if tags:
         file = locate_tag_file(root / tags)  # an absolute path stays
         if not file.is_file():
-            raise InvalidInput(f"There is no tag file {file}. Name it with --tags.")
+            raise InvalidInput(f"{file} cannot be read: {os.strerror(errno.ENOENT)}.")
         return file
     return find_tag_file(root)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tagkin.cli.guard import guard_command
 from tagkin.cli.registry import GROUPS, MODULES, PANELS, find_command
@@ -59,6 +59,16 @@ class CommandGroup(TyperGroup):
                     formatter.write_dl(rows)
 
 
+class SingleCommand(TyperCommand):
+    """A command whose usage names its arguments as its text does: PHOTO, not {PHOTO}."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words behind the name of the command."""
+        return [
+            piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)
+        ]
+
+
 def _summary(name: str) -> str:
     return GROUPS.get(name) or find_command(name).summary
 
@@ -72,7 +82,8 @@ def _build(name: str, word: str) -> Any:
     alone = _new_typer(word, "")
     examples = "".join(f"\n  {example}" for example in entry.examples)
     epilog = f"\b\nExamples:{examples}"
-    alone.command(word, help=entry.text, epilog=epilog)(guard_command(entry.run))
+    add = alone.command(word, cls=SingleCommand, help=entry.text, epilog=epilog)
+    add(guard_command(entry.run))
     return typer.main.get_command(alone)
 
 

@@ -60,6 +60,13 @@ def parse_share(text: str) -> float:
     raise typer.BadParameter(f"{text} is not between 0 and 1.{hint}")
 
 
+def parse_count(text: str | int) -> int:
+    """Return a whole number from 1 on; a default is one."""
+    if str(text).isdecimal() and int(text) > 0:
+        return int(text)
+    raise typer.BadParameter(f"{text} is not a whole number from 1 on.")
+
+
 def complete_tag(incomplete: str) -> list[str]:
     """Return the tags of the current folder's catalogue that begin so."""
     from tagkin.catalogue import open_catalogue
@@ -119,7 +126,7 @@ TagFilter = Annotated[
         "--tag",
         metavar="TAG",
         autocompletion=complete_tag,
-        help="Only this tag. Can be repeated.",
+        help="Only this tag, or these if repeated.",
     ),
 ]
 FolderFilter = Annotated[
@@ -155,7 +162,7 @@ Precision = Annotated[
 ]
 NTags = Annotated[
     int | None,
-    typer.Option("-n", metavar="N", min=1, help="At most N tags per photograph."),
+    typer.Option("-n", metavar="N", parser=parse_count, help="At most N tags per photograph."),
 ]
 Vocabulary = Annotated[
     str | None,

@@ -62,7 +62,7 @@ def audit(
         typer.Option(
             "-n",
             metavar="N",
-            min=1,
+            parser=options.parse_count,
             help="The N most likely findings. Default: all with a confidence of at least 50 %.",
         ),
     ] = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,19 +12,20 @@ from tagkin.cli import options
 from tagkin.cli.output import relative, say, send_json
 from tagkin.cli.registry import command
 from tagkin.errors import InvalidInput
+from tagkin.immich.name import NAME
 
 _KEY = "TAGKIN_IMMICH_KEY"
 
 
-class Server(StrEnum):
-    """A kind of server."""
-
-    immich = "immich"
+def _check_server(server: str) -> str:
+    if server == NAME.lower():
+        return server
+    raise typer.BadParameter(f"tagkin cannot connect to {server}. It connects to Immich.")
 
 
 @command("connect")
 def connect(
-    server: Annotated[Server, options.argument("immich")],
+    server: Annotated[str, options.argument("immich", _check_server)],
     address: Annotated[str, options.argument("ADDRESS")],
     eyes: Annotated[
         str | None,

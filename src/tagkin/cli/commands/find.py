@@ -38,9 +38,20 @@ def find(
         ),
     ] = None,
     n: Annotated[
-        int, typer.Option("-n", metavar="N", min=1, help="Number of photographs to find.")
+        int,
+        typer.Option(
+            "-n", metavar="N", parser=options.parse_count, help="Number of photographs to find."
+        ),
     ] = 10,
-    tag: options.TagFilter = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag",
+            metavar="TAG",
+            autocompletion=options.complete_tag,
+            help="Only photographs with this tag, or with all these if repeated.",
+        ),
+    ] = None,
     folder: options.FolderFilter = None,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -49,7 +60,7 @@ def find(
 
     Searches the current folder's collection, offline. Any words will do, in sixteen languages; no
     quotes are needed. Fit shows how well they fit, relative to the best photograph: 0 % is no
-    better than most. --tag keeps only photographs that have all these tags.
+    better than most.
 
     --like PHOTO finds similar photographs: near in the semantic space, so similar in what they
     show, not only in how they look.

@@ -13,6 +13,12 @@ from tagkin.cli.page import Serving, serve_page
 from tagkin.cli.registry import command
 
 
+def _parse_port(text: str) -> int:
+    if text.isdecimal() and int(text) < 1 << 16:
+        return int(text)
+    raise typer.BadParameter(f"{text} is not a port. Ports are numbers from 0 to 65535.")
+
+
 @command("review")
 def review(
     folder: options.Folder = None,
@@ -21,8 +27,7 @@ def review(
         typer.Option(
             "--port",
             metavar="N",
-            min=0,
-            max=65535,
+            parser=_parse_port,
             show_default=False,
             help="Port. Default: 8765, or any free port.",
         ),
@@ -72,12 +77,11 @@ def review(
 
     Opens a page in the browser at once. In the background, it scans FOLDER, trains a model if
     needed and suggests tags; photographs and suggestions appear on the page as they come, and so
-    do photographs that you add later. If you stop it, the next start continues. Without FOLDER,
-    reviews the current folder, if it has photographs, or the only collection that there is;
-    otherwise you choose on the page, as in tagkin without a command.
+    do photographs that you add later. The next start continues. Without FOLDER, reviews the
+    current folder, if it has photographs, or the only collection; otherwise you choose on the page.
 
-    The command serves the page on this machine and for you alone: its address holds a secret. Your
-    decisions are stored at once. It ends a minute after you close its last page, or with Quit or
+    The page is on this machine and for you alone: its address holds a secret. Your decisions are
+    stored at once. The command ends a minute after you close the last page, or with Quit or
     Ctrl-C; with --no-browser only with these. --json writes the address.
 
     With --host, other machines that know the password open the page, too, and see folders in
@@ -88,7 +92,7 @@ def review(
     tagkin review ~/Pictures
     tagkin review ~/Pictures --no-browser --port 9000
     tagkin review ~/Pictures --vocabulary words.txt
-    tagkin review ~/Pictures --host 0.0.0.0 --name nas.home --password-file password.txt
+    tagkin review ~/Pictures --host 0.0.0.0 --password-file password.txt
     """
     if host is None and (password_file or names):
         raise typer.BadParameter("--password-file and --name belong to --host.")

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @command("history")
 def history(
     folder: options.Folder = None,
-    n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The last N runs.")] = 20,
+    n: Annotated[
+        int, typer.Option("-n", metavar="N", parser=options.parse_count, help="The last N runs.")
+    ] = 20,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -75,7 +77,7 @@ def undo(
         typer.Option(
             "--run",
             metavar="N",
-            min=1,
+            parser=options.parse_count,
             help="The run to undo, as tagkin history numbers it. Default: the last run whose "
             "decisions, writes or edits of tags still apply.",
         ),

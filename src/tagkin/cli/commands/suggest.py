@@ -56,9 +56,9 @@ def suggest(
     FOLDER is the collection, or a folder in it; the default is the current folder's collection. A
     new FOLDER is scanned, and a model is trained if there is none.
 
-    Every suggestion has a confidence, the probability that the tag is right, and kin: the most
-    similar tagged photographs with the tag. Suggestions go into the catalogue and replace earlier
-    ones that you have not decided on. Rejected tags are not suggested again.
+    Every suggestion has a confidence, the probability that the tag is right, and most have kin: the
+    most similar tagged photographs with the tag. Suggestions go into the catalogue and replace
+    earlier ones that you have not decided on. Rejected tags are not suggested again.
 
     Shows the first suggestions as they come. --csv and --json write all; --json ends with counts.
 

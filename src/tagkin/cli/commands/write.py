@@ -59,7 +59,8 @@ Align = Annotated[
     bool,
     typer.Option(
         "--align",
-        help="Also bring the lists of tags that other programs wrote in step.",
+        help="Also copy a photograph's tags into all lists of tags in its files, because some "
+        "programs read only one.",
     ),
 ]
 
