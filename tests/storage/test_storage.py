@@ -254,8 +254,8 @@ def test_a_truncated_file_is_noticed(share, saved):
     [
         ("BF16", [4], "it has numbers of the type 'BF16'"),
         ("F32", [2**62, 0], "array is too big"),
-        ("F32", [2**62, 4], "overflow"),
-        ("F32", [9], "invalid shape"),
+        ("F32", [2**62, 4], "[Oo]verflow"),
+        ("F32", [9], "([Ii]nvalid shape|TensorInvalid)"),  # by version of safetensors
         ("BOOL", [8], "'a' has flags that are neither 0 nor 1"),
     ],
 )
