@@ -3,12 +3,13 @@
 import datetime
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
+from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_for_scan
 from tagkin.collection.sidecars import tags_of
 
 from .conftest import Folder
@@ -47,27 +48,33 @@ class Clock:
         self.behind += DAY
 
 
+def tag_elsewhere(catalogue: Catalogue) -> None:
+    path = catalogue.root / "2024/c.jpg.xmp"
+    path.write_bytes(path.read_bytes().replace(b"dog", b"cat"))
+
+
+B = Filters(photographs=["b.jpg"], tags=["sea"])
+STEPS: dict[str, Callable[[Catalogue], object]] = {
+    "scan": lambda c: c.scan(),
+    "suggest": offer,
+    "accept": lambda c: c.decisions.decide(ACCEPTED, Filters(at_least=0.6)),
+    "write": lambda c: c.write(),
+    "tag elsewhere": tag_elsewhere,
+    "scan again": lambda c: c.scan(),
+    "reject": lambda c: c.decisions.decide(REJECTED, B),
+    "write again": lambda c: c.write(remove=True),
+    "the last scan": lambda c: c.scan(),
+}
+
+
 def test_between_all_steps(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    filters = Filters(photographs=["b.jpg"], tags=["sea"])
-    steps = {
-        "scan": lambda: catalogue.scan(),
-        "suggest": lambda: offer(catalogue),
-        "accept": lambda: catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.6)),
-        "write": lambda: catalogue.write(),
-        "tag elsewhere": lambda: folder.root.joinpath("2024/c.jpg.xmp").write_bytes(
-            folder.root.joinpath("2024/c.jpg.xmp").read_bytes().replace(b"dog", b"cat")
-        ),
-        "scan again": lambda: catalogue.scan(),
-        "reject": lambda: catalogue.decisions.decide(REJECTED, filters),
-        "write again": lambda: catalogue.write(remove=True),
-        "the last scan": lambda: catalogue.scan(),
-    }
-    states, held = {}, {}
+    states: dict[str, dict[str, bytes]] = {}
+    held: dict[str, dict[tuple[str, str], int]] = {}
     with open_for_scan(folder.root) as catalogue:
-        for name, step in steps.items():
+        for name, step in STEPS.items():
             before = files(folder.root)
-            step()
+            step(catalogue)
             clock.go_back(folder.root, before)
             states[name], held[name] = files(folder.root), decisions(catalogue)
             check_invariants(catalogue)
