@@ -42,6 +42,7 @@ ALLOWED = {
     "arrays": {"errors", "installing"},
     "records": {"errors"},
     "lazy_names": set(),
+    "tag_servers": set(),
     "templating": set(),
     "version": set(),
     "wording": set(),
@@ -94,6 +95,7 @@ ALLOWED = {
         "images",
         "immich",
         "labels",
+        "tag_servers",
         "storage",
         "tag_meanings",
         "wording",
@@ -134,6 +136,7 @@ ALLOWED = {
         "tag_meanings",
         "pages",
         "server",
+        "tag_servers",
         "storage",
         "version",
         "wording",
@@ -669,13 +672,10 @@ DOORS = [
     ),
     (
         "a server is reached by its collection, and by `tagkin connect`",
-        r"^\s*(import|from) tagkin\.immich\b(?!\.name\b)",
+        r"^\s*(import|from) tagkin\.immich\b",
         ["src"],
         {
-            *(
-                f"src/tagkin/catalogue/{name}.py"
-                for name in ("catalogue", "connecting", "server_source")
-            ),
+            "src/tagkin/catalogue/sources/immich.py",
             "src/tagkin/cli/commands/connect.py",
             "src/tagkin/features/eyes.py",
             *(
@@ -684,6 +684,23 @@ DOORS = [
             ),
         },
         "use `Catalogue.source`",
+    ),
+    (
+        "a catalogue knows its source as a `Source`; sources import no other source",
+        r"tagkin\.catalogue\.sources\b",
+        ["src"],
+        {
+            "src/tagkin/catalogue/catalogue.py",  # opens it
+            "src/tagkin/catalogue/source.py",  # names it in its docstring
+            "src/tagkin/cli/commands/connect.py",
+            "src/tagkin/server/start.py",
+            "src/tagkin/tag_servers.py",
+            *(
+                f"src/tagkin/catalogue/sources/{name}.py"
+                for name in ("folder", "folder_undo", "folder_writer", "immich")
+            ),
+        },
+        "add a method to `Source` in src/tagkin/catalogue/source.py",
     ),
 ]
 

@@ -85,7 +85,7 @@ def test_a_catalogue_with_a_new_column_reads_all_facts_again_but_no_pixels(
     monkeypatch.setattr("tagkin.catalogue.migrations.MIGRATIONS", (*MIGRATIONS, read_facts_again))
     with Database(path, write=True) as database:
         assert database.column("SELECT beside FROM photographs") == [b"", b""]
-    monkeypatch.setattr("tagkin.catalogue.file_reading.read_bytes", pytest.fail)
+    monkeypatch.setattr("tagkin.catalogue.sources.folder_files.read_bytes", pytest.fail)
     with open_for_scan(root) as catalogue:
         result = catalogue.scan()
         assert (result.n_unchanged, result.edited, result.failures) == (0, [], [])

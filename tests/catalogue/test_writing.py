@@ -174,7 +174,7 @@ def test_a_failure_may_name_a_file_that_is_not_utf8(folder, catalogue, rescan, m
 
         return add_tags(path, tags, provenance, record=record_and_fail, **options)
 
-    monkeypatch.setattr("tagkin.catalogue.write_run.add_tags", add_tags_to_most)
+    monkeypatch.setattr("tagkin.catalogue.sources.folder_writer.add_tags", add_tags_to_most)
     result = catalogue.write()
     assert [failure.file for failure in result.failures] == [catalogue.absolute(name)]
     assert result.n_written == 1

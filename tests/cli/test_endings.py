@@ -262,17 +262,17 @@ def test_an_interrupted_write_says_what_is_true_of_it(start_program, run, tmp_pa
 # The command, interrupted before its second file.
 INTERRUPTED_WRITE = """
 import itertools, signal
-from tagkin.catalogue import write_run
+from tagkin.catalogue.sources import folder_writer
 from tagkin.cli import main
 
-add_tags, calls = write_run.add_tags, itertools.count(1)
+add_tags, calls = folder_writer.add_tags, itertools.count(1)
 
 def interrupted(*args, **kwargs):
     if next(calls) == 2:
         signal.raise_signal(signal.SIGINT)
     return add_tags(*args, **kwargs)
 
-write_run.add_tags = interrupted
+folder_writer.add_tags = interrupted
 main()
 """
 

@@ -31,7 +31,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tagkin.catalogue import open_for_scan
-from tagkin.catalogue.written_files import finish_writes
+from tagkin.catalogue.sources.written_files import finish_writes
 from tagkin.cli import app
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import with_tags

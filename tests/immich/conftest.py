@@ -48,7 +48,7 @@ def photos(immich: Immich) -> list[Photo]:
 @pytest.fixture
 def open_collection(immich: Immich) -> Callable[[], Catalogue]:
     """Return a function that opens the collection of the server."""
-    folder = server_folder()
+    folder = server_folder("immich")
     store_connection(folder, Connection(immich.address, KEY))
     return lambda: open_for_scan(folder)
 

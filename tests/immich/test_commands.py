@@ -34,7 +34,7 @@ def connected(run, immich, monkeypatch):
 
 
 def test_connecting_keeps_the_key_for_this_user_alone(connected, immich):
-    file = server_folder() / "connection.json"
+    file = server_folder("immich") / "connection.json"
     assert json.loads(file.read_text()) == {"address": immich.address, "key": KEY}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
@@ -43,7 +43,7 @@ def test_connecting_keeps_the_key_for_this_user_alone(connected, immich):
 def test_a_key_is_kept_for_this_user_alone_whoever_could_read_the_old_one(
     connected, run, immich, monkeypatch
 ):
-    file = server_folder() / "connection.json"
+    file = server_folder("immich") / "connection.json"
     file.chmod(0o644)
     monkeypatch.setenv("TAGKIN_IMMICH_KEY", KEY)
     assert run("connect", "immich", immich.address).exit_code == 0
@@ -62,11 +62,11 @@ def test_what_connect_refuses(run, immich, monkeypatch):
     monkeypatch.setenv("TAGKIN_IMMICH_KEY", "a key\nwith a line")
     assert run("connect", "immich", immich.address).exit_code == 1
     assert run("connect", "photoprism", immich.address).exit_code == 2
-    assert not server_folder().exists()
+    assert not server_folder("immich").exists()
     immich.requests.clear()
     assert run("connect", "immich", immich.address, "--dry-run").exit_code == 0
     assert immich.requests == []
-    assert not server_folder().exists()
+    assert not server_folder("immich").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
@@ -133,7 +133,7 @@ def test_a_folder_cannot_name_a_server(run, immich, tmp_path):
 
 def test_a_collection_without_its_connection_says_how_to_connect(connected, immich, photos):
     assert connected("scan", "immich").exit_code == 0
-    (server_folder() / "connection.json").unlink()
+    (server_folder("immich") / "connection.json").unlink()
     result = connected("scan", "immich")
     assert result.exit_code == 1
     assert "tagkin connect immich ADDRESS" in result.stderr

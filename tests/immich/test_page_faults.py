@@ -66,7 +66,7 @@ def test_a_hostile_server_ends_in_a_sentence_and_the_page_goes_on(
     catalogue.close()
     give, sentence = ANSWERS[what]
     with HostileServer(give) as hostile:
-        store_connection(server_folder(), Connection(hostile.address, KEY))
+        store_connection(server_folder("immich"), Connection(hostile.address, KEY))
         with open_collection() as again:
             review = Review(again, tmp_path / "thumbnails", fits=False)
             running = Running(review)
@@ -88,7 +88,7 @@ def test_a_hostile_server_ends_in_a_sentence_and_the_page_goes_on(
                 review.close()
             assert hostile.n_requests
     # whatever it said, nothing was lost: with the server back, both are finished
-    store_connection(server_folder(), Connection(immich.address, KEY))
+    store_connection(server_folder("immich"), Connection(immich.address, KEY))
     with open_collection() as again:
         again.write()
         assert immich.tags_of(photos[4]) == {"boat"}

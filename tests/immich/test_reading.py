@@ -49,9 +49,9 @@ def test_copies_are_small_and_private_and_say_when_they_were_taken(immich, open_
         assert max(image.size) == 1024
         assert image.getexif().get_ifd(0x8769)[0x9003] == "2024:05:01 12:00:00"
         assert image.getexif()[0x110] == "Kamera X1"
-    for path in (file, server_folder() / "library.json"):
+    for path in (file, server_folder("immich") / "library.json"):
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert stat.S_IMODE(os.stat(server_folder()).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(server_folder("immich")).st_mode) == 0o700
 
 
 def facts_of(catalogue, photo) -> dict[str, object]:
@@ -83,14 +83,14 @@ def test_facts_arrive_and_follow_what_changes_on_the_server(catalogue, immich, p
 
 
 def test_a_listing_of_former_times_keeps_the_paths(catalogue, immich, photos):
-    stored = server_folder() / "library.json"
+    stored = server_folder("immich") / "library.json"
     assets = json.loads(stored.read_bytes())
     former = [a | {"path": f"elsewhere/{i}.jpg", "taken": None, "camera": ""}
               for i, a in enumerate(assets)]  # fmt: skip
     for asset in former:
         del asset["facts"]
     stored.write_text(json.dumps(former))
-    assert set(read_assets(server_folder())) == {f"elsewhere/{i}.jpg" for i in range(6)}
+    assert set(read_assets(server_folder("immich"))) == {f"elsewhere/{i}.jpg" for i in range(6)}
 
 
 def test_a_second_scan_reads_only_what_is_new(catalogue, immich, photos):
@@ -186,7 +186,7 @@ def test_a_picture_that_cannot_be_read_is_one_failure(immich, photos, open_colle
 def test_a_dry_run_keeps_nothing(immich, photos, open_collection):
     with open_collection():
         pass
-    folder = server_folder()
+    folder = server_folder("immich")
     with open_for_scan(folder, dry_run=True) as catalogue:
         assert len(catalogue.scan().added) == 6
     assert [file.name for file in folder.iterdir()] == ["connection.json"]

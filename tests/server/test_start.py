@@ -276,10 +276,10 @@ def test_immich_is_connected_and_opened(person: Browser, root: Path) -> None:
         state = opened(person)
         assert (state["state"], state["open"]) == ("failed", None)
         assert "does not know the key" in state["text"]
-        assert not server_folder().exists()
+        assert not server_folder("immich").exists()
         right = {"address": f"{immich.address}/api", "key": KEY}
         assert person.post("/api/v1/desk/immich", right).status == 200
-        assert opened(person)["open"] == str(server_folder())
+        assert opened(person)["open"] == str(server_folder("immich"))
         wait_until(lambda: person.get("/1/api/v1/state").json["photographs"] == 1)
         text = person.get("/start").elements("//ul[@id='recent']/li")[0].text_content()
         assert text.startswith("Immich")

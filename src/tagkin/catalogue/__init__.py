@@ -8,20 +8,20 @@ The modules, in the order in which a collection needs them:
 | module | content |
 |---|---|
 | **open** | |
-| `catalogue` | `Catalogue`, with a method for each command; a folder as the source; opening one |
+| `catalogue` | `Catalogue`, with a method for each command; opening one |
 | `known_catalogues` | which catalogue belongs to which folder; folders of servers |
 | `files_read` | which files were read, and which could not be |
-| `connecting` | connects to a server whose photographs become a collection |
 | `database` | the SQLite file: connection, transactions, runs |
 | `writer_lock` | one writer at a time |
 | `schema` | tables and triggers |
 | `migrations` | changes of the tables of existing catalogues |
 | `columns` | values as columns store them, and damaged values |
 | `source` | where photographs live: the interface |
-| `server_source` | a server that keeps tags as the source |
+| `listing` | photographs as a source lists and reads them |
+| `sources.folder` | a folder; beside it what lists, reads, writes and restores files |
+| `sources.immich` | an Immich server; `sources.server_source` has what servers share |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
-| `file_reading` | the photographs in the folder, by name and state; reads their files |
 | `edits` | decisions on edited photographs |
 | `seen_lists` | the lists of tags in files, as last seen |
 | `tag_file` | the tag file of the collection |
@@ -49,11 +49,10 @@ The modules, in the order in which a collection needs them:
 | `status` | the collection in a few numbers |
 | `explanation` | where each tag of a photograph comes from |
 | **write and undo** | |
-| `write_run` | accepted tags into sidecars or photographs |
+| `write_run` | a run that writes accepted tags |
 | `write_records` | every write, with the former content; tags that are not written yet |
-| `written_files` | where the files of past writes are now; writes of killed runs |
 | `target_paths` | the only files that tagkin changes |
-| `undo` | files restored, decisions reopened |
+| `undo` | writes taken back, decisions reopened |
 | `runs` | the history, also in words, and how fast a person answers |
 | **exchange** | |
 | `exchange` | export and import |

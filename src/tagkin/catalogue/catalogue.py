@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -19,32 +18,22 @@ from tagkin.catalogue.decisions import Decisions
 from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, explain_photograph
-from tagkin.catalogue.file_reading import (
-    Listed,
-    Listing,
-    Reading,
-    check_listing,
-    list_folder,
-    read_photograph,
-)
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.moment_index import MomentIndex
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
 from tagkin.catalogue.selection import Selection
-from tagkin.catalogue.server_source import ServerSource
-from tagkin.catalogue.source import Source, TagWriter, UndoWrite, WriteOptions
+from tagkin.catalogue.source import Source, WriteOptions
+from tagkin.catalogue.sources import check_new_root, open_source
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_file import TagFile
 from tagkin.catalogue.tags import Tags
-from tagkin.catalogue.undo import UndoResult, undo_in_folder, undo_run
-from tagkin.catalogue.write_records import PastWrite, Writes
-from tagkin.catalogue.write_run import FolderWriter, WriteRun, write_tags
-from tagkin.catalogue.written_files import finish_writes
-from tagkin.collection.discovery import has_photograph
-from tagkin.collection.sidecars import Convention, check_exiftool
+from tagkin.catalogue.undo import UndoResult, undo_run
+from tagkin.catalogue.write_records import Writes
+from tagkin.catalogue.write_run import WriteRun, write_tags
+from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
@@ -246,60 +235,6 @@ class Catalogue:
         return exchange.import_lines(self.database, lines)
 
 
-# --- where photographs live --------------------------------------------------------------
-
-
-class FolderSource:
-    """The folder of a catalogue; see `tagkin.catalogue.source.Source`."""
-
-    def __init__(self, database: Database):
-        self._database = database
-
-    @property
-    def title(self) -> str:
-        """The path of the folder."""
-        return str(self._database.root)
-
-    def list_photographs(self, step: Progress) -> Listing:
-        """Find photographs and sidecars by their names and states."""
-        listing = list_folder(self._database.root)
-        check_listing(self._database.root, listing)
-        return listing
-
-    def read(self, listed: Listed, with_content: bool) -> Reading:
-        """Read a photograph and its sidecars."""
-        return read_photograph(listed, with_content)
-
-    def check_options(self, options: WriteOptions) -> None:
-        """Reject `embed` if exiftool is missing."""
-        if options.embed:
-            check_exiftool()
-
-    def open_writer(self, options: WriteOptions, paths: Iterable[str]) -> TagWriter:
-        """Return a writer of sidecars, or into photographs."""
-        return FolderWriter(self._database, options, paths)
-
-    def finish_writes(self) -> int:
-        """Compare the files of unfinished writes with their records."""
-        return finish_writes(self._database)
-
-    def open_undo(self, writes: Sequence[PastWrite]) -> AbstractContextManager[UndoWrite]:
-        """Restore files."""
-        return undo_in_folder(self._database, writes)
-
-
-def open_source(database: Database) -> Source:
-    """Return the source of a catalogue's photographs."""
-    if not known_catalogues.server_name(database.root):
-        return FolderSource(database)
-    from tagkin.immich import ImmichServer, read_connection  # imported if a person connected
-
-    connection = read_connection(database.root)
-    if connection is None:
-        raise InvalidInput("Not connected to Immich: tagkin connect immich ADDRESS")
-    return ServerSource(database, ImmichServer(connection, database.root))
-
-
 # --- opening -----------------------------------------------------------------------------
 
 
@@ -346,8 +281,8 @@ def open_for_scan(
         raise InvalidInput(
             f"There is no folder {path.parent} for the catalogue. Make it, or name another place."
         )
-    if not path.exists() and not known_catalogues.server_name(root) and not has_photograph(root):
-        check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
+    if not path.exists():
+        check_new_root(root)
     database = Database(path, write=True, create=True, command=command, dry_run=dry_run)
     try:
         _set_root(database, root)

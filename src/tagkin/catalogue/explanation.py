@@ -18,7 +18,6 @@ from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
 from tagkin.collection.facts import Facts
 from tagkin.collection.sidecars import WrittenTag, provenance_of
 from tagkin.errors import SidecarError
-from tagkin.immich.name import NAME
 
 __all__ = ["Explained", "TagProvenance", "TagSource", "explain_photograph"]
 
@@ -101,11 +100,12 @@ def explain_photograph(database: Database, path: str, moments: MomentIndex) -> E
     digest = database.value("SELECT digest FROM contents WHERE id = ?", (content,))
     tags = _Tags()
     in_files = _tags_in_files(database, content)
+    server = server_name(database.root)
     for name, places, photograph in in_files:
         tags[name].state = "found"
         for word, place in places:
             file = place or photograph
-            is_file = place != NAME
+            is_file = place != server
             source = TagSource(
                 "file", f"is in {file}", file=file if is_file else None, note=word or None
             )

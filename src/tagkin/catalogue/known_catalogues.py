@@ -16,7 +16,7 @@ from platformdirs import user_data_dir
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.filesystem import make_private_folder, write_whole
-from tagkin.immich.name import NAME
+from tagkin.tag_servers import SERVERS
 
 __all__ = [
     "default_data_folder",
@@ -29,6 +29,7 @@ __all__ = [
     "remember",
     "server_folder",
     "server_name",
+    "server_of",
 ]
 
 _N_NAMED = 5  # collections in a message
@@ -108,14 +109,19 @@ def new_path(root: Path) -> Path:
     return default_data_folder() / "catalogues" / f"{root.name or 'photographs'}-{key}.sqlite"
 
 
-def server_folder() -> Path:
-    """Return the folder of the collection on a server."""
-    return default_data_folder().absolute() / "servers" / NAME.lower()
+def server_folder(server: str) -> Path:
+    """Return the folder of the collection on a server, by its name in `tagkin.tag_servers`."""
+    return default_data_folder().absolute() / "servers" / server
 
 
 def server_name(root: Path) -> str:
     """Return the program whose server a root is the folder of; empty for other folders."""
-    return NAME if root == server_folder().resolve() else ""
+    return SERVERS.get(server_of(root), "")
+
+
+def server_of(root: Path) -> str:
+    """Return the server that a root is the folder of, by its name; empty for other folders."""
+    return next((name for name in SERVERS if root == server_folder(name).resolve()), "")
 
 
 def find_catalogue(catalogue: Path | None, near: Path | None) -> Path:

@@ -17,14 +17,7 @@ from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import HAS_FILE, Database, Run, set_fields
 from tagkin.catalogue.decision_records import end_former_removals
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
-from tagkin.catalogue.file_reading import (
-    RACY,
-    Listed,
-    Listing,
-    Reading,
-    State,
-    read_batches,
-)
+from tagkin.catalogue.listing import RACY, Listed, Listing, Reading, State, read_batches
 from tagkin.catalogue.photographs import add_content
 from tagkin.catalogue.seen_lists import store_lists
 from tagkin.catalogue.source import Source
@@ -35,7 +28,7 @@ from tagkin.catalogue.tag_file import (
     read_tag_file,
     store_tag_file,
 )
-from tagkin.catalogue.written_files import follow_writes, photographs_written_into
+from tagkin.catalogue.write_records import photographs_written_into
 from tagkin.collection.facts import stored_facts
 from tagkin.images import Failure
 from tagkin.progress import Progress
@@ -216,7 +209,7 @@ class _Scanner:
             self._store_other(reading)
         for photograph, reading in matched:
             if photograph.path != reading.listed.path:
-                follow_writes(self.database, photograph.id, reading.listed.path)
+                self.source.follow_writes(photograph.id, reading.listed.path)
 
     def _vacant_photographs(self, left: set[int]) -> dict[int | None, list[_Known]]:
         """Return the photographs that are not at their paths any more, by content."""

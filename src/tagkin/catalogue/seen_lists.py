@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
@@ -17,8 +17,6 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REMOVED, end_removal, store_removal
 from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.tag_records import Places, replace_places, tag_number
-from tagkin.catalogue.target_paths import target_path
-from tagkin.collection.keywords import read_file_lists
 from tagkin.collection.levels import fold, tidy
 from tagkin.collection.tag_lists import (
     MergedTags,
@@ -29,7 +27,6 @@ from tagkin.collection.tag_lists import (
     merge_lists,
     tags_to_drop,
 )
-from tagkin.errors import SidecarError, UnreadableImage
 
 __all__ = [
     "ListsRead",
@@ -38,7 +35,6 @@ __all__ = [
     "read_seen",
     "seen_tags",
     "store_lists",
-    "store_own_change",
     "store_own_lists",
 ]
 
@@ -172,19 +168,6 @@ def _store(
         tag: [(word, _path_of(file, path)) for file, word in words.items()]
         for tag, words in merged.tags.items()
     }
-
-
-def store_own_change(database: Database, photographs: Iterable[int], file: str) -> None:
-    """Store the lists that a write or an undo left in a file, from the root."""
-    try:
-        path = target_path(database, file)
-        read = read_file_lists(path) if os.path.lexists(path) else None
-    except (SidecarError, UnreadableImage):
-        return
-    with database.transaction():
-        for photograph in photographs:
-            own = path_of(database, photograph) or ""
-            store_own_lists(database, photograph, end_of_name(file, own), read)
 
 
 def store_own_lists(

@@ -1,6 +1,6 @@
 """Where the photographs of a collection live: the interface that a catalogue knows.
 
-`FolderSource` has it for a folder, `ServerSource` for a server that keeps tags itself.
+The modules of `tagkin.catalogue.sources` have it for a folder and for servers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from tagkin.catalogue.file_reading import Listed, Listing, Reading
+from tagkin.catalogue.listing import Listed, Listing, Reading
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.write_records import PastWrite, ToWrite
 from tagkin.collection.sidecars import Convention
@@ -99,6 +99,9 @@ class Source(Protocol):
 
     def finish_writes(self) -> int:
         """Find out which writes of killed runs were done; return how many there were."""
+
+    def follow_writes(self, photograph: int, path: str) -> None:
+        """Update the records of writes to a photograph that a scan found at another path."""
 
     def open_undo(self, writes: Sequence[PastWrite]) -> AbstractContextManager[UndoWrite]:
         """Return a ``with`` block in which these writes can be undone."""

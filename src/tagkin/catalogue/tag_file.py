@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.catalogue.database import LISTED, Database, as_list, set_fields
-from tagkin.catalogue.file_reading import RACY, Listing, read_state
+from tagkin.catalogue.listing import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, replace_places
 from tagkin.collection.matching import TagTable, match_table
 from tagkin.collection.tag_files import (

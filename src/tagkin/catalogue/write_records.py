@@ -10,12 +10,12 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import damage_error, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import Part, SqlValue
+from tagkin.catalogue.database import Database, Part, Row, SqlValue
 from tagkin.catalogue.decision_records import IMPLIES
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import path_of
@@ -25,7 +25,7 @@ from tagkin.collection.sidecars.tag_fields import PROVENANCE
 from tagkin.errors import SidecarError
 from tagkin.images.formats import raw_suffixes
 
-__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes"]
+__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes", "photographs_written_into"]
 
 NOT_EMBEDDED = raw_suffixes() - {".dng"}
 """Files that get a sidecar, because programs expect one, although exiftool could write into some.
@@ -107,6 +107,11 @@ class PastWrite:
         """Whether it left its mark in the file; a write that adds no new tag leaves none."""
         return any(name == PROVENANCE.name for name, _ in self.added)
 
+    @property
+    def changed_tags(self) -> list[str]:
+        """The tags that it added, and those that it removed."""
+        return [*self.tags, *self.removed_tags]
+
 
 class Writes(Part):
     """The recorded writes of a catalogue: ``catalogue.writes``."""
@@ -132,6 +137,25 @@ class Writes(Part):
         """Count the photographs of `pending`."""
         n: int = self._db.value(f"SELECT count(DISTINCT p.id) {_PENDING}")
         return n
+
+    def decisions_on(self, photo: ToWrite) -> list[Row]:
+        """Return tag, verdict and confidence of the decisions that apply to a photograph."""
+        return self._db.rows(
+            "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
+            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
+            (photo.photograph,),
+        )
+
+    def still_decided(self, photo: ToWrite) -> ToWrite:
+        """Drop tags on which a person changed the decision since the run began."""
+        verdicts = {tag: verdict for tag, verdict, _ in self.decisions_on(photo)}
+        tags = [tag for tag in photo.tags if verdicts.get(tag) == 1]
+        removals = {
+            file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
+            for file, words in photo.removals.items()
+        }
+        removals = {file: words for file, words in removals.items() if words}
+        return replace(photo, tags=tags, removals=removals)
 
     def _decision_condition(self, filters: Filters) -> tuple[str, list[SqlValue]]:
         """Return the condition on a decision `d` and a photograph `p`, and its values."""
@@ -290,6 +314,16 @@ class Writes(Part):
             return None
         photograph = self._db.absolute(path)
         return None if os.path.lexists(photograph) else photograph
+
+
+def photographs_written_into(database: Database) -> dict[str, int]:
+    """Return photographs with embedded tags, by their digests before and after writing."""
+    rows = database.rows(
+        "SELECT photograph, before, after FROM writes "
+        "WHERE backup IS NOT NULL AND state IN ('done', 'undone') ORDER BY id"
+    )
+    digests = {unpack_before(before).decode("latin-1"): id for id, before, _ in rows}
+    return digests | {after.hex(): id for id, _, after in rows}
 
 
 def _as_json(values: Iterable[object]) -> str:

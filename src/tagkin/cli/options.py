@@ -11,7 +11,7 @@ import typer
 from typer.models import ArgumentInfo
 
 from tagkin.features.backbone_names import BACKBONES, EYES
-from tagkin.immich.name import NAME
+from tagkin.tag_servers import SERVERS
 
 T = TypeVar("T")
 
@@ -98,11 +98,11 @@ def find_on_server(value: object) -> object:
     """Return the path of a server's collection for its name, such as immich or immich/2024."""
     if isinstance(value, list):
         return [find_on_server(each) for each in value]
-    if not isinstance(value, Path) or value.parts[:1] != (NAME.lower(),):
+    if not isinstance(value, Path) or "".join(value.parts[:1]) not in SERVERS:
         return value
     from tagkin.catalogue.known_catalogues import server_folder
 
-    folder = server_folder()
+    folder = server_folder(value.parts[0])
     return folder.joinpath(*value.parts[1:]) if folder.is_dir() else value
 
 

@@ -15,6 +15,7 @@ from tagkin.lazy_names import lazy_names
 if TYPE_CHECKING:
     from tagkin.immich.client import Connection as Connection
     from tagkin.immich.client import check_address as check_address
+    from tagkin.immich.client import check_key as check_key
     from tagkin.immich.client import read_connection as read_connection
     from tagkin.immich.client import store_connection as store_connection
     from tagkin.immich.library import Asset as Asset
@@ -25,6 +26,7 @@ __all__ = [
     "Connection",
     "ImmichServer",
     "check_address",
+    "check_key",
     "read_connection",
     "store_connection",
 ]
@@ -35,6 +37,7 @@ _HOMES = {
     "Connection": "client",
     "ImmichServer": "server",
     "check_address": "client",
+    "check_key": "client",
     "read_connection": "client",
     "store_connection": "client",
 }

@@ -24,6 +24,7 @@ __all__ = [
     "Connection",
     "Json",
     "check_address",
+    "check_key",
     "read_connection",
     "store_connection",
 ]
@@ -76,6 +77,14 @@ def check_address(text: str) -> str:
     place = f"[{host}]" if ":" in host else host
     path = parts.path.rstrip("/").removesuffix("/api").rstrip("/")
     return f"{parts.scheme}://{place}{'' if port is None else f':{port}'}{path}"
+
+
+def check_key(key: str) -> str:
+    """Return a key without spaces around it; reject what is not a key."""
+    key = key.strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise InvalidInput("A key has letters, digits and signs only. Copy it from Immich again.")
+    return key
 
 
 def _is_at_home(host: str) -> bool:

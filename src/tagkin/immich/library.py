@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Asset:
     """In the catalogue."""
     checksum: str
     """SHA-1 of the original file, in hexadecimal."""
-    facts: Facts = field(hash=False)
+    facts: Facts
     """When, where and with what it was taken."""
 
 

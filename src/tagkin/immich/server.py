@@ -22,7 +22,6 @@ from tagkin.immich.library import (
     store_assets,
     to_value,
 )
-from tagkin.immich.name import NAME
 from tagkin.progress import Progress
 from tagkin.wording import count
 
@@ -47,8 +46,6 @@ class ImmichServer:
     Paths are those of a catalogue: from its root, unique and lasting.
     The listing is kept in `folder`.
     """
-
-    name = NAME
 
     def __init__(self, connection: Connection, folder: Path):
         self._connection, self._folder = connection, folder
@@ -85,7 +82,7 @@ class ImmichServer:
 
     def list_photographs(
         self, step: Progress, *, keep: bool
-    ) -> tuple[dict[Asset, list[str]], list[Failure]]:
+    ) -> tuple[list[tuple[Asset, list[str]]], list[Failure]]:
         """Return all photographs with their tags, and why others are left out.
 
         With `keep`, the list is kept on this machine.
@@ -96,7 +93,7 @@ class ImmichServer:
         tags_of = self._list_tags(assets, step, failures)
         if keep:
             self._keep(by_path)
-        photos = {asset: tags_of.get(asset.id, []) for asset in assets.values()}
+        photos = [(asset, tags_of.get(asset.id, [])) for asset in assets.values()]
         return photos, [Failure(self.address, reason) for reason in failures]
 
     def _list_assets(self, step: Progress) -> tuple[dict[str, Asset], list[str]]:

@@ -21,13 +21,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tagkin.catalogue import open_catalogue
-from tagkin.catalogue.connecting import connect_immich
 from tagkin.catalogue.known_catalogues import (
     default_data_folder,
     known_catalogues,
     server_folder,
     server_name,
+    server_of,
 )
+from tagkin.catalogue.sources import connect
 from tagkin.errors import InvalidInput, NotFound, TagkinError
 from tagkin.images import encode_jpeg, read_bytes, thumbnail
 from tagkin.server.api import Json
@@ -174,7 +175,7 @@ def _recent(start: Start) -> Iterator[dict[str, object]]:
 
 def _may_open(start: Start, root: Path) -> bool:
     """Whether a known collection may be chosen."""
-    if root in (server_folder(), server_folder().resolve(), _sample_folder()):
+    if server_of(root) or root == _sample_folder():
         return True
     return start.folders.allows(str(root))
 
@@ -221,8 +222,8 @@ class Immich(BaseModel):
 def open_immich(request: Request, body: Immich) -> Json:
     """Connect to an Immich server, and open its photographs as a collection."""
     desk = _start_of(request).desk
-    connect = partial(connect_immich, body.address, body.key)
-    desk.open(server_folder(), "Connecting to Immich …", connect)
+    prepare = partial(connect, "immich", body.address, body.key)
+    desk.open(server_folder("immich"), "Connecting to Immich …", prepare)
     return Json(desk.state())
 
 

@@ -56,12 +56,12 @@ def connect(
     tagkin connect immich https://immich.example.org
     tagkin connect immich http://192.168.1.5:2283 --eyes http://192.168.1.5:3003
     """
-    from tagkin.catalogue.connecting import connect_immich
     from tagkin.catalogue.known_catalogues import server_folder
+    from tagkin.catalogue.sources import connect as connect_server
     from tagkin.features.eyes import choose_eyes, store_eyes
     from tagkin.immich import check_address
 
-    folder, address = server_folder(), check_address(address)
+    folder, address = server_folder(server), check_address(address)
     if dry_run:
         if as_json:
             send_json({"address": address, "dry_run": True})
@@ -72,7 +72,7 @@ def connect(
         say("Dry run; nothing was sent or written.")
         return
     chosen = None if eyes is None else choose_eyes(eyes)
-    user = connect_immich(address, _read_key())
+    user = connect_server(server, address, _read_key())
     store_eyes(chosen)
     if as_json:
         found = {} if chosen is None else {"eyes": chosen.address, "model": chosen.model}
@@ -89,7 +89,7 @@ def connect(
 
 def _read_key() -> str:
     """Return the key from the environment, or as a person types it, unseen."""
-    from tagkin.catalogue.connecting import check_key
+    from tagkin.immich import check_key
 
     key = os.environ.get(_KEY, "").strip()
     if not key:

@@ -10,7 +10,7 @@ catalogue knows.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +18,10 @@ from pathlib import Path
 from tagkin.catalogue.columns import sql_text, unpack_before
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.photographs import path_of
-from tagkin.catalogue.seen_lists import store_own_change
+from tagkin.catalogue.seen_lists import end_of_name, store_own_lists
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import PastWrite, Writes
+from tagkin.collection.keywords import read_file_lists
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
@@ -42,7 +43,7 @@ __all__ = [
     "is_in_place",
     "known_digests",
     "photographs_beside",
-    "photographs_written_into",
+    "store_own_change",
 ]
 
 
@@ -118,16 +119,6 @@ def known_digests(database: Database, photograph: int) -> set[str]:
     return before | {digest.hex() for (digest, *_) in [*scanned, *written]}
 
 
-def photographs_written_into(database: Database) -> dict[str, int]:
-    """Return photographs with embedded tags, by their digests before and after writing."""
-    rows = database.rows(
-        "SELECT photograph, before, after FROM writes "
-        "WHERE backup IS NOT NULL AND state IN ('done', 'undone') ORDER BY id"
-    )
-    digests = {unpack_before(before).decode("latin-1"): id for id, before, _ in rows}
-    return digests | {after.hex(): id for id, _, after in rows}
-
-
 def follow_writes(database: Database, photograph: int, path: str) -> None:
     """Update the write records of a photograph that moved to a path with its sidecars."""
     for write in Writes(database).of_photograph(photograph):
@@ -154,6 +145,19 @@ def photographs_beside(database: Database, file: str) -> list[int]:
         )
     ]
     return sorted({number for number, path in rows if file in _files_beside(path, file)})
+
+
+def store_own_change(database: Database, photographs: Iterable[int], file: str) -> None:
+    """Store the lists that a write or an undo left in a file, from the root."""
+    try:
+        path = target_path(database, file)
+        read = read_file_lists(path) if os.path.lexists(path) else None
+    except (SidecarError, UnreadableImage):
+        return
+    with database.transaction():
+        for photograph in photographs:
+            own = path_of(database, photograph) or ""
+            store_own_lists(database, photograph, end_of_name(file, own), read)
 
 
 def _files_beside(photograph: str, file: str) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """A server as the source of a collection: it has the photographs, and keeps their tags.
 
+`TagServer` says what a server has to do; the rest is the same for all of them.
+
 The root of the catalogue holds a small copy of each photograph, which all other parts read. A write
 is planned in the catalogue with the tags that the photograph had, and read back afterwards. So the
 next run knows what a killed run did, and undo removes only what tagkin added.
@@ -15,16 +17,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 from tagkin.catalogue.columns import read_json, sql_text
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.file_reading import RACY, Listed, Listing, Reading, State
+from tagkin.catalogue.known_catalogues import server_name
+from tagkin.catalogue.listing import RACY, Listed, Listing, Reading, State
 from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.seen_lists import ListsRead, read_seen, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
 from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
 from tagkin.collection.capture import capture_of
+from tagkin.collection.facts import Facts
 from tagkin.collection.levels import merge_tags
 from tagkin.collection.sidecars import Written
 from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
@@ -32,26 +36,77 @@ from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import Failure, content_digest, encode_jpeg, read_bytes, thumbnail
 from tagkin.progress import Progress
 
-if TYPE_CHECKING:  # imported if a person connected
-    from tagkin.immich import Asset, ImmichServer
-
-__all__ = ["ServerSource"]
+__all__ = ["ServerPhotograph", "ServerSource", "TagServer"]
 
 _SIDE = 1024  # pixels of the longer side of a copy: what the review page shows
 _QUALITY = 85
 
 
+class ServerPhotograph(Protocol):
+    """A photograph on a server."""
+
+    @property
+    def path(self) -> str:
+        """Where it is in the catalogue, from the root; unique and lasting."""
+
+    @property
+    def checksum(self) -> str:
+        """Of its content, in hexadecimal, with at least 32 digits."""
+
+    @property
+    def facts(self) -> Facts:
+        """When, where and with what it was taken."""
+
+
+class TagServer(Protocol):
+    """What a server does. A photograph is named by its path, and a tag has an id.
+
+    Every method may raise `ServerError`, and those about one photograph `WriteError`.
+    """
+
+    @property
+    def address(self) -> str:
+        """Where it is."""
+
+    def list_photographs(
+        self, step: Progress, *, keep: bool
+    ) -> tuple[Sequence[tuple[ServerPhotograph, list[str]]], list[Failure]]:
+        """Return all photographs with their tags, and why others are left out.
+
+        With `keep`, something may be kept in the root until the next listing.
+        """
+
+    def read_pixels(self, path: str) -> bytes:
+        """Return a picture of a photograph; the error is `UnreadableImage`."""
+
+    def find_tags(self, path: str, *, to_write: bool = False) -> Mapping[str, str] | None:
+        """Return the tags that a photograph has now, by their ids; None if it is gone.
+
+        With `to_write`, reject a photograph whose tags would be lost.
+        """
+
+    def make_tags(self, tags: Sequence[str]) -> Mapping[str, str]:
+        """Return the ids of tags; missing ones are made."""
+
+    def add_tags(self, path: str, ids: Sequence[str]) -> Mapping[str, str]:
+        """Add tags to a photograph; return the ids that were refused, with the reasons."""
+
+    def remove_tags(self, path: str, ids: Sequence[str]) -> Mapping[str, str]:
+        """Remove tags from a photograph, as `add_tags` adds them."""
+
+
 class ServerSource:
     """A server; see `tagkin.catalogue.source.Source`."""
 
-    def __init__(self, database: Database, server: ImmichServer):
+    def __init__(self, database: Database, server: TagServer):
         self._database, self._server = database, server
-        self._photos: dict[str, tuple[Asset, list[str]]] = {}
+        self._name = server_name(database.root)
+        self._photos: dict[str, tuple[ServerPhotograph, list[str]]] = {}
 
     @property
     def title(self) -> str:
         """The program and its address."""
-        return f"{self._server.name} at {self._server.address}"
+        return f"{self._name} at {self._server.address}"
 
     # --- reading -------------------------------------------------------------------------
 
@@ -60,11 +115,11 @@ class ServerSource:
         photos, failures = self._server.list_photographs(step, keep=not self._database.is_copy)
         if not photos:
             raise InvalidInput(f"{self.title} has no photograph of yours.")
-        self._photos = {photo.path: (photo, tags) for photo, tags in photos.items()}
-        listed = {photo.path: self._list(photo, tags) for photo, tags in photos.items()}
+        self._photos = {photo.path: (photo, tags) for photo, tags in photos}
+        listed = {photo.path: self._list(photo, tags) for photo, tags in photos}
         return Listing(listed, failures, {})
 
-    def _list(self, photo: Asset, tags: list[str]) -> Listed:
+    def _list(self, photo: ServerPhotograph, tags: list[str]) -> Listed:
         file, state = self._database.absolute(photo.path), _state(photo)
         if not os.path.isfile(file):
             state = state._replace(mtime=RACY)  # a copy is made
@@ -82,10 +137,10 @@ class ServerSource:
                 listed = listed._replace(beside=_hash(photo, tags))
         except (UnreadableImage, SidecarError) as error:
             return Reading(listed, None, None, [Failure(listed.file, str(error))])
-        lists = {f"//{self._server.name}": _list_of(self._server, tags)}
+        lists = {f"//{self._name}": _list_of(self._name, tags)}
         return Reading(listed, digest, ListsRead(lists), [], photo.facts)
 
-    def _lost_tags(self, photo: Asset, tags: list[str]) -> bool:
+    def _lost_tags(self, photo: ServerPhotograph, tags: list[str]) -> bool:
         """Whether a photograph seems to have lost tags since it was last seen."""
         number = self._database.value(
             "SELECT id FROM photographs WHERE path = CAST(? AS TEXT)", (sql_text(photo.path),)
@@ -93,16 +148,16 @@ class ServerSource:
         seen = None if number is None else read_seen(self._database, number)
         if seen is None:
             return False
-        name = self._server.name
+        name = self._name
         former = seen.files.get(f"//{name}", {}).get(name, [])
-        return not set(former) <= set(_list_of(self._server, tags)[name])
+        return not set(former) <= set(_list_of(name, tags)[name])
 
-    def _ask_tags(self, photo: Asset, tags: list[str]) -> list[str]:
+    def _ask_tags(self, photo: ServerPhotograph, tags: list[str]) -> list[str]:
         """Return the tags of a photograph now: a list may skip some if it changes meanwhile."""
         current = self._server.find_tags(photo.path)
         return tags if current is None else list(current.values())
 
-    def _read_pixels(self, photo: Asset, file: Path) -> bytes:
+    def _read_pixels(self, photo: ServerPhotograph, file: Path) -> bytes:
         if file.is_file():
             return read_bytes(file)
         pixels = thumbnail(self._server.read_pixels(photo.path), _SIDE)
@@ -122,7 +177,7 @@ class ServerSource:
 
     def check_options(self, options: WriteOptions) -> None:
         """Reject options for files, and the removal of tags that tagkin did not add."""
-        name = self._server.name
+        name = self._name
         if options.embed or options.convention is not None:
             raise InvalidInput(
                 f"{name} keeps the tags itself, so there is neither a sidecar nor a photograph to "
@@ -151,9 +206,15 @@ class ServerSource:
                 before = read_json(write.before or b"[]", list)
                 _settle(writes, write.id, write.added, before, tags or {})
                 if tags is not None:
-                    _store_tags(self._database, self._server, write.photograph, tags)
+                    _store_tags(self._database, write.photograph, tags)
                 n_finished += 1
         return n_finished
+
+    def follow_writes(self, photograph: int, path: str) -> None:
+        """Note the new path; a server knows a photograph by more than that."""
+        writes = Writes(self._database)
+        for write in writes.of_photograph(photograph):
+            writes.update(write.id, file=path)
 
     @contextmanager
     def open_undo(self, writes: Sequence[PastWrite]) -> Iterator[UndoWrite]:
@@ -161,7 +222,7 @@ class ServerSource:
         yield self._undo_write
 
     def _undo_write(self, write: PastWrite) -> FileUndone:
-        name, path = self._server.name, path_of(self._database, write.photograph, exists=True)
+        name, path = self._name, path_of(self._database, write.photograph, exists=True)
         tags = None if path is None else self._server.find_tags(path)
         if path is None or tags is None:
             Writes(self._database).update(write.id, was_missed=True)
@@ -170,7 +231,7 @@ class ServerSource:
         ids = [id for _, id in write.added if id in tags]
         refused = self._server.remove_tags(path, ids) if ids else {}
         tags = self._server.find_tags(path) or {}
-        _store_tags(self._database, self._server, write.photograph, tags)
+        _store_tags(self._database, write.photograph, tags)
         if left := [tag for tag, id in write.added if id in tags]:
             reasons = ", ".join(sorted(set(refused.values()))) or "it does not say why"
             raise SidecarError(f"{name} did not remove {', '.join(left)}: {reasons}.")
@@ -183,7 +244,7 @@ class ServerSource:
 class _ServerWriter:
     """Writes tags to a server; see `tagkin.catalogue.source.TagWriter`."""
 
-    def __init__(self, database: Database, server: ImmichServer):
+    def __init__(self, database: Database, server: TagServer):
         self._database, self._server = database, server
         self._writes = Writes(database)
 
@@ -199,7 +260,7 @@ class _ServerWriter:
     def write(self, run: int, photo: ToWrite) -> list[FileWrite]:
         if not photo.tags:
             return []
-        name, server = self._server.name, self._server
+        name, server = server_name(self._database.root), self._server
         before = server.find_tags(photo.path, to_write=True)
         if before is None:
             raise SidecarError(f"{photo.path}: not in {name} any more. Scan, then write again.")
@@ -208,13 +269,13 @@ class _ServerWriter:
         missing = [(tag, id) for tag, id in pairs if id not in before]
         (plan,) = self.plan_files(photo)
         if not missing:
-            _store_tags(self._database, server, photo.photograph, before)
+            _store_tags(self._database, photo.photograph, before)
             return [replace(plan, state="there")]
         number = self._plan(run, replace(photo, tags=[tag for tag, _ in missing]), missing, before)
         refused = server.add_tags(photo.path, [id for _, id in missing])
         tags = server.find_tags(photo.path) or {}  # whatever it answered, this is what it has
         _settle(self._writes, number, missing, before, tags)
-        _store_tags(self._database, server, photo.photograph, tags)
+        _store_tags(self._database, photo.photograph, tags)
         if lost := [(tag, id) for tag, id in missing if id not in tags]:
             reason = refused.get(lost[0][1]) or "it does not say why"
             words = ", ".join(tag for tag, _ in lost)
@@ -234,12 +295,12 @@ class _ServerWriter:
         return self._writes.plan(run, photo, photo.path, change)
 
 
-def _hash(photo: Asset, tags: Sequence[str]) -> bytes:
+def _hash(photo: ServerPhotograph, tags: Sequence[str]) -> bytes:
     said = json.dumps([sorted(tags), sorted(photo.facts.items())])
     return hashlib.blake2b(said.encode(), digest_size=16).digest()
 
 
-def _state(photo: Asset) -> State:
+def _state(photo: ServerPhotograph) -> State:
     """Return the state of a photograph, which is its checksum."""
     first, second = struct.unpack(">qq", bytes.fromhex(photo.checksum)[:16])
     return State(0, first & (2**63 - 1), second)
@@ -262,17 +323,15 @@ def _settle(
     writes.update(number, state=state, tags=tags_added, added=added, note=note)
 
 
-def _store_tags(
-    database: Database, server: ImmichServer, photograph: int, tags: Mapping[str, str]
-) -> None:
+def _store_tags(database: Database, photograph: int, tags: Mapping[str, str]) -> None:
     """Store which tags a photograph has now."""
-    lists = _list_of(server, tags.values())
+    name = server_name(database.root)
     with database.transaction():
-        store_own_lists(database, photograph, f"//{server.name}", lists)
+        store_own_lists(database, photograph, f"//{name}", _list_of(name, tags.values()))
 
 
-def _list_of(server: ImmichServer, tags: Iterable[str]) -> dict[str, list[str]]:
+def _list_of(name: str, tags: Iterable[str]) -> dict[str, list[str]]:
     """Return the list of tags that a server has, by its name: the deepest of each branch."""
     merged = merge_tags(tags)
     above = {tag.rsplit("|", n)[0] for tag in merged for n in range(1, tag.count("|") + 1)}
-    return {server.name: [tag for tag in merged if tag not in above]}
+    return {name: [tag for tag in merged if tag not in above]}
