@@ -17,6 +17,7 @@ from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Shown, TagsChan
 from tagkin.catalogue.selection import Selection
 from tagkin.errors import InvalidInput
 from tagkin.server import answers, searching
+from tagkin.server.asking import PAGE
 from tagkin.server.filtering import MOST, Number, Selected
 from tagkin.server.order import Reading
 from tagkin.server.session import Review
@@ -128,7 +129,7 @@ def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "")
 
 @router.get("/tags/{tag}/suggestions")
 def suggestions(
-    request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
+    request: Request, tag: Number, selection: Selected, n: PageSize = PAGE, after: Cursor = None
 ) -> Json:
     """Return a page of a tag's suggestions."""
     with reading(request, selection) as (_, lent):

@@ -25,7 +25,8 @@ __all__ = [
 ]
 
 N_CANDIDATES = 40  # labels with most right suggestions, from which a question is chosen
-PAGE = 60  # images on a screen
+PAGE = 60
+"""Images on a page, if a person chose no other number."""
 STRATEGIES = ("most-right", "learn-most")
 _STEP = 10  # images in a row of the grid; a page has whole rows
 _LARGE = 1.25  # power of the number of right images, which prefers larger pages

@@ -24,6 +24,7 @@ from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers, by_event, searching
 from tagkin.server.answers import LIKELY
 from tagkin.server.api import Cursor, PageSize, cursor, reading, review_of
+from tagkin.server.asking import PAGE
 from tagkin.server.filtering import FilterBar, Number, Selected, facets_answer
 from tagkin.server.order import Order, Reading
 from tagkin.server.stacks import Answer
@@ -81,7 +82,7 @@ def tags(request: Request, selection: Selected) -> HTMLResponse:
 
 @router.get("/tags/{tag}")
 def tag(
-    request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
+    request: Request, tag: Number, selection: Selected, n: PageSize = PAGE, after: Cursor = None
 ) -> HTMLResponse:
     """Show the suggestions of a tag as a grid."""
     with reading(request, selection) as (_, lent):
@@ -189,7 +190,7 @@ def doubtful(
 ) -> HTMLResponse:
     """Show tags that seem wrong or missing, or doubtful accepted tags."""
     with reading(request, selection) as (_, lent):
-        answer = answers.doubts_answer(lent, kind, 60, start)
+        answer = answers.doubts_answer(lent, kind, PAGE, start)
     return review_page(request, "doubtful", selection, answer=answer, kind=kind)
 
 
@@ -201,7 +202,7 @@ def search(
     words: Words = "",
     similar: Number | None = None,
     typed: Annotated[str, Query(alias="with", max_length=200)] = "",
-    n: PageSize = 60,
+    n: PageSize = PAGE,
     after: Number = 0,
 ) -> Response:
     """Show selected photographs, by name, by words, or similar to another.

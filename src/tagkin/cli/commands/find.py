@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import find_folder, open_for_command, open_near
+from tagkin.cli.catalogues import find_folder, open_for_command
 from tagkin.cli.output import (
     data,
-    document,
     note,
     progress_bar,
     relative,
@@ -19,6 +18,7 @@ from tagkin.cli.output import (
     send_json,
 )
 from tagkin.cli.registry import command
+from tagkin.cli.similar import find_like
 from tagkin.cli.tables import file_table
 from tagkin.wording import percent
 
@@ -77,7 +77,7 @@ def find(
     if like is not None:
         if tag or folder is not None:
             raise typer.BadParameter("--like goes with neither --tag nor --folder.")
-        _find_like(like, n, as_json, catalogue)
+        find_like(like, n, as_json, catalogue)
         return
     from tagkin.catalogue.selection import PhotographIndex, Selection
     from tagkin.catalogue.word_search import WordSearch
@@ -115,22 +115,4 @@ def find(
     table = file_table("Photograph", "Fit", "Tags")
     for photograph, fit in best:
         table.add_row(relative(photograph.file), percent(fit), ", ".join(photograph.tags))
-    data().print(table)
-
-
-def _find_like(photo: Path, n: int, as_json: bool, catalogue: Path | None) -> None:
-    """Show the tagged photographs most similar to a photograph."""
-    with progress_bar() as step:
-        step("Opening the model", 0, 1)
-        with open_near(photo, catalogue) as opened:
-            annotator = opened.model.load()[0]
-        (neighbours,) = annotator.similar([photo], n)
-    if as_json:
-        similar = [document(neighbour) for neighbour in neighbours]
-        send_json({"file": relative(photo), "similar": similar})
-        return
-    table = file_table("Photograph", "Similarity", "Tags")
-    for neighbour in neighbours:
-        tags = ", ".join(neighbour.tags)
-        table.add_row(relative(neighbour.file), f"{neighbour.similarity:.2f}", tags)
     data().print(table)
