@@ -12,15 +12,16 @@ from tagkin.cli import options
 from tagkin.cli.output import relative, say, send_json
 from tagkin.cli.registry import command
 from tagkin.errors import InvalidInput
-from tagkin.immich.name import NAME
+from tagkin.tag_servers import SERVERS
 
 _KEY = "TAGKIN_IMMICH_KEY"
 
 
 def _check_server(server: str) -> str:
-    if server == NAME.lower():
+    if server in SERVERS:
         return server
-    raise typer.BadParameter(f"tagkin cannot connect to {server}. It connects to Immich.")
+    servers = " and ".join(SERVERS.values())
+    raise typer.BadParameter(f"tagkin cannot connect to {server}. It connects to {servers}.")
 
 
 @command("connect")
