@@ -12,7 +12,6 @@ without the names of tags. Features are kept in build/results/cache.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from experiments.backbones import milliseconds
@@ -20,9 +19,7 @@ from experiments.datasets import load_photos
 from experiments.problem import data_folder
 from tagkin.annotator import Annotator
 from tagkin.calibration import expected_calibration_error
-from tagkin.collection import Collection, read_collection, read_tags
-from tagkin.collection.matching import match_table
-from tagkin.collection.tag_files import find_tag_file
+from tagkin.collection import Collection, read_collection
 from tagkin.features import BACKBONES, FeatureCache, get_backbone
 
 __all__ = ["HEAD", "measure_row", "run"]
@@ -35,7 +32,7 @@ HEAD = (
 
 def run(names: list[str], folder: Path | None, cache: Path) -> None:
     """Print a row for each backbone."""
-    photographs = _read_photos() if folder is None else _read_folder(folder)
+    photographs = _read_photos() if folder is None else read_collection(folder).tagged()
     print(f"{len(photographs):,} tagged photographs\n\n{HEAD}", flush=True)
     for name in names or BACKBONES:
         print(measure_row(name, photographs, cache), flush=True)
@@ -68,17 +65,6 @@ def measure_row(name: str, photographs: Collection, folder: Path) -> str:
         f"{milliseconds(backbone, files):.0f}",
     )
     return f"| {' | '.join(cells)} |"
-
-
-def _read_folder(folder: Path) -> Collection:
-    """Read the tagged photographs of a folder, with the tags of its tag file, if it has one."""
-    collection, table = read_collection(folder), find_tag_file(folder)
-    if table is not None:
-        files = list(map(Path, collection.files))
-        matched, _ = match_table(read_tags(table), table, files, {}, folder)
-        tags = [[*matched.get(i, ()), *own] for i, own in enumerate(collection.tags)]
-        collection = replace(collection, tags=tags)
-    return collection.tagged()
 
 
 def _read_photos() -> Collection:

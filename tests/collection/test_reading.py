@@ -126,6 +126,18 @@ def test_the_photographs_own_keywords_are_read(folder):
     assert len(collection.untagged()) == 2
 
 
+def test_the_tag_file_of_a_folder_is_read_too(folder):
+    (folder / "a.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li>"))
+    jsonl(folder / "metadata.jsonl", [("a.jpg", ["boat", "sea"]), ("trip/c.jpg", ["beach"])])
+    read = by_name(read_collection(folder))
+    assert read == {"a.jpg": ["boat", "sea"], "b.png": [], "c.jpg": ["beach"]}
+    read = by_name(read_collection(folder, tags="embedded"))
+    assert read == {"a.jpg": ["sea"], "b.png": [], "c.jpg": []}
+    (folder / "metadata.jsonl").rename(folder / "mine.jsonl")
+    read = by_name(read_collection(folder, tags="mine.jsonl"))
+    assert read == {"a.jpg": ["boat", "sea"], "b.png": [], "c.jpg": ["beach"]}
+
+
 def test_one_bad_file_is_that_files_failure(folder, open_folder):
     """Closed, not to be entered, a pipe, a TIFF that leads nowhere: the others are still read."""
     photos = shutil.copytree(folder, open_folder / "photos")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,11 +50,20 @@ class Collection:
         return replace(self, files=files, tags=[[] for _ in files])
 
 
-def read_collection(folder: str | os.PathLike[str]) -> Collection:
-    """Find the photographs in a folder, and read the tags in them and in their sidecars.
+def read_collection(folder: str | os.PathLike[str], *, tags: str | None = None) -> Collection:
+    """Find the photographs in a folder, and read their tags, as a catalogue does.
 
-    The tags of a RAW file beside a photograph of the same name are the photograph's, too. A
-    catalogue also reads tag files and the catalogues of other programs; see `read_tags`.
+    Tags are in photographs, in their sidecars and in a tag file. The tags of a RAW file beside a
+    photograph of the same name are the photograph's, too.
+
+    Parameters
+    ----------
+    folder : path
+        The folder, whose subfolders are read, too.
+    tags : str, optional
+        A tag file or the catalogue of another program (see `read_tags`), from the folder if it is
+        relative, or "embedded" for none. Default: the folder's ``metadata.jsonl`` or
+        ``metadata.csv``, if there is one.
     """
     failures: list[Failure] = []
     raw_files: dict[Path, list[Path]] = {}
@@ -69,14 +78,31 @@ def read_collection(folder: str | os.PathLike[str]) -> Collection:
         raise InvalidInput(f"No photograph in {os.fspath(folder)}.{reasons}")
     rows = []
     for file in files:
-        tags: dict[str, None] = {}
+        found: dict[str, None] = {}
         for path in (file, *raw_files.get(file, ())):
             try:
                 metadata = read_metadata(path)
             except UnreadableImage as error:
                 failures.append(Failure(str(path), str(error)))
                 continue
-            tags |= dict.fromkeys(metadata.tags)
+            found |= dict.fromkeys(metadata.tags)
             failures += metadata.problems
-        rows.append(list(tags))
+        rows.append(list(found))
+    developed = {str(raw): str(file) for file, raws in raw_files.items() for raw in raws}
+    for i, named in _read_tag_file(Path(folder), tags, files, developed).items():
+        rows[i] = list(dict.fromkeys([*named, *rows[i]]))
     return Collection([str(file) for file in files], rows, failures)
+
+
+def _read_tag_file(
+    folder: Path, tags: str | None, files: Sequence[Path], developed: Mapping[str, str]
+) -> dict[int, list[str]]:
+    """Return the tags in a tag file by the index of their photograph."""
+    if tags == "embedded":
+        return {}
+    # here, because few collections have such files
+    from tagkin.collection.matching import match_table
+    from tagkin.collection.tag_files import find_tag_file, locate_tag_file, read_tags
+
+    file = locate_tag_file(folder / tags) if tags else find_tag_file(folder)
+    return {} if file is None else match_table(read_tags(file), file, files, developed, folder)[0]
