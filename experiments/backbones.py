@@ -21,11 +21,12 @@ import scipy.sparse
 
 from experiments.bootstrap import compare, resample_weights, weighted_map
 from experiments.datasets import load_photos
-from tagkin import RidgeTransfer, SemanticSpace, TagProp
+from tagkin import SemanticSpace
 from tagkin.arrays import to_numpy
 from tagkin.evaluation import mean_average_precision
 from tagkin.features import BACKBONES, Backbone, FeatureCache, extract, get_backbone
 from tagkin.images import decode, read_bytes
+from tagkin.paper import RidgeTransfer, TagProp
 from tagkin.transfer import KinReadout
 
 ROOT = Path(__file__).parent.parent

@@ -57,7 +57,7 @@ def save(model: object, folder: str | os.PathLike[str], *, overwrite: bool = Fal
     >>> import tempfile
     >>> import numpy as np
     >>> import tagkin
-    >>> model = tagkin.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
+    >>> model = tagkin.paper.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
     >>> folder = tempfile.mkdtemp() + "/model"
     >>> tagkin.save(model, folder).name
     'model'
@@ -226,7 +226,7 @@ def load(folder: str | os.PathLike[str], *, device: object = None) -> Any:  # th
     >>> import tempfile
     >>> import numpy as np
     >>> import tagkin
-    >>> model = tagkin.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
+    >>> model = tagkin.paper.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
     >>> folder = tagkin.save(model, tempfile.mkdtemp() + "/model")
     >>> tagkin.load(folder).n_labels_
     2

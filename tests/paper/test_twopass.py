@@ -9,7 +9,7 @@ import scipy.sparse
 
 import tagkin
 from tagkin.neighbors import nearest
-from tagkin.transfer import TwoPassKNN
+from tagkin.paper import TwoPassKNN
 from tests.conftest import make_collection
 
 
