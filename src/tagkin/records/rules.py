@@ -4,6 +4,9 @@ A field is annotated with its rule, ``coef: Annotated[Array, Floats("m", "D")]``
 letters: N images, D labels, d features, m dimensions of an embedding, r landmarks of a space, p
 landmarks of a read-out, q text features. Fields of one model that name the same letter must agree
 on its size. Axes with longer names may be empty. See `tagkin.records.forms`.
+
+Parameters of estimators have `check_parameters` instead, nine methods of a few lines: they may be
+NumPy's numbers, and a message says what to pass, not which part of a file is damaged.
 """
 
 from __future__ import annotations
