@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 
 from tagkin.records.rules import (
+    AxisSizes,
     Choice,
     Either,
     FileNames,
@@ -19,7 +20,6 @@ from tagkin.records.rules import (
     Number,
     Refused,
     Size,
-    Sizes,
     Sparse,
     Table,
     Text,
@@ -75,7 +75,7 @@ def test_any_value_passes_or_is_refused_by_its_place(name):
         said = []
         for each in (rule, rule, rule.or_none()):
             try:
-                each.check(value, Sizes(), "here")
+                each.check(value, AxisSizes(), "here")
                 said.append("")
             except Refused as refusal:
                 said.append(str(refusal))
@@ -105,7 +105,7 @@ def test_numbers_of_an_array_are_checked_one_by_one(seed):
 
 def passes(rule, value, sizes=None) -> bool:
     try:
-        rule.check(value, sizes or Sizes(), "value")
+        rule.check(value, sizes or AxisSizes(), "value")
     except Refused:
         return False
     return True
@@ -114,14 +114,14 @@ def passes(rule, value, sizes=None) -> bool:
 @pytest.mark.parametrize("seed", range(10))
 def test_indices_lie_below_an_axis_that_came_before(seed):
     rng = np.random.default_rng(seed)
-    sizes, n = Sizes(), int(rng.integers(1, 6))
+    sizes, n = AxisSizes(), int(rng.integers(1, 6))
     sizes.note("D", n, "labels")
     values = rng.integers(-1, n + 1, size=3)
     assert passes(Indices("k", below="D"), values, sizes) == (set(values) <= set(range(n)))
     ordered = values.min() >= 0 and (np.diff(values) > 0).all()
     assert passes(Indices("k", ascending=True), values) == ordered
     with pytest.raises(TypeError, match="an earlier field must have the axis E"):
-        Indices("k", below="E").check(np.array([0]), Sizes(), "value")
+        Indices("k", below="E").check(np.array([0]), AxisSizes(), "value")
 
 
 def test_entries_of_a_sparse_matrix_are_in_order_and_once():
@@ -135,7 +135,7 @@ def test_entries_of_a_sparse_matrix_are_in_order_and_once():
 
 
 def test_names_of_axes_are_translated_through_parts_of_parts():
-    sizes = Sizes()
+    sizes = AxisSizes()
     sizes.note("D", 3, "labels")
     inner = sizes.rename({"m": "D"}).rename({"q": "m", "r": "new"})
     assert inner.get("q") == 3
