@@ -19,7 +19,7 @@ ADDRESS ?=
 unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test sweeps test-all times fuzz soak reliability processors aarch64 lint bench figures docs dist clean
+.PHONY: help setup demo test sweeps test-all times fuzz soak reliability processors aarch64 lint bench figures docs bundle release clean
 
 help:  ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -94,9 +94,11 @@ docs: setup  ## build the documentation into build/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/docs
 	@echo "Open build/docs/index.html; its search works without a server"
 
-dist: setup  ## build what is uploaded to a package index (ADDRESS=https://...: where the project lives)
-	@test -n "$(ADDRESS)" || { echo "Say where the project lives: make dist ADDRESS=https://..."; exit 2; }
-	@TAGKIN_ADDRESS="$(ADDRESS)" $(BIN)/python -m hatchling build
+bundle: | $(VENV)/created  ## build the program to double-click, for this system, into dist
+	@$(BIN)/python -m release.bundle
+
+release: | $(VENV)/created  ## build packages, bundle and checksums of the last commit into dist (ADDRESS=https://...: where the project lives)
+	@$(BIN)/python -m release $(ADDRESS)
 
 clean:  ## remove everything that make made
 	rm -rf $(VENV) build dist .bench .hypothesis .mypy_cache .pytest_cache .ruff_cache

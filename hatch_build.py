@@ -1,6 +1,6 @@
 """Metadata of the package that depend on where the project lives.
 
-    make dist ADDRESS=https://example.org/you/tagkin
+    make release ADDRESS=https://example.org/you/tagkin
 
 builds what is uploaded to a package index: there, links and pictures of the README need whole
 addresses. An installation from a checkout needs none.

@@ -14,10 +14,9 @@ from experiments.embeddings import embed
 from experiments.methods import PAPER_METHODS, NeighborLists, Setting, score
 from experiments.problem import Problem, sample, split_problem
 from experiments.study import Step, Study
-from tagkin import LandmarkMap, SemanticSpace
+from tagkin import LandmarkMap, SemanticSpace, TagDenoiser
 from tagkin.evaluation import mean_average_precision
-from tagkin.paper import Chi2View, TagDenoiser
-from tagkin.space import IndicatorView
+from tagkin.space import Chi2View, IndicatorView
 
 __all__ = ["kinds", "map_of_images", "maps", "sizes_of", "steps", "subsampled", "timings"]
 

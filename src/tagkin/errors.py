@@ -9,8 +9,7 @@
     └── StorageError      (also OSError)      a file or a model folder cannot be written or read
         ├── DamagedModel                      a model folder was changed or is incomplete
         ├── ServerError                       a server refuses the request, or cannot be reached
-        └── WriteError                        tags of a photograph cannot be written or taken back
-            └── SidecarError                  a sidecar cannot be used; it is unchanged
+        └── SidecarError                      a sidecar cannot be used; it is unchanged
 
 A message names the problem, its place and the remedy. A parameter in a message is a
 `Parameter`, because the command line uses other names.
@@ -78,9 +77,5 @@ class ServerError(StorageError):
     """A server refuses the request, answers nonsense, or cannot be reached."""
 
 
-class WriteError(StorageError):
-    """The tags of one photograph cannot be written or taken back; others can."""
-
-
-class SidecarError(WriteError):
+class SidecarError(StorageError):
     """A sidecar is not XMP, or cannot be read or written. It is unchanged."""

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin import FeatureAnnotator
+from tagkin import FeatureAnnotator, NeighborVoting
 from tagkin.annotator import part, problem
 from tagkin.errors import InvalidInput
-from tagkin.paper import NeighborVoting
 from tests.hardening.limits import within
 
 

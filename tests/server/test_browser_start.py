@@ -9,20 +9,8 @@ from tagkin.scenes import make_scenes
 from tagkin.server import presence
 
 from .browser import Running
-from .window import NARROW, WIDE, Window
-
-
-class StartWindow(Window):
-    """A window on a start page."""
-
-    def __init__(self, browser: Any, address: str):
-        self.context = browser.new_context(reduced_motion="reduce")
-        self.context.set_default_timeout(120_000)
-        self.faults: list[str] = []
-        self.page = self.tab()
-        self.resize(WIDE)
-        self.page.goto(address)
-        self.page.wait_for_url("**/start")
+from .first_way import StartWindow
+from .window import NARROW, WIDE
 
 
 def test_from_a_folder_to_an_undone_write(
@@ -38,26 +26,15 @@ def test_from_a_folder_to_an_undone_write(
     page = window.page
     window.is_accessible()
     window.resize(WIDE)
-    page.get_by_role("link", name="Choose a folder").click()
-    page.locator(".folders a", has_text="2024").click()
-    page.locator(".strip img").first.wait_for()
-    page.wait_for_function("() => document.querySelector('.strip img').naturalWidth > 0")
+    window.look_at_folder("2024")
     window.is_accessible()
     window.resize(WIDE)
-    page.get_by_role("button", name="Use this folder").click()
-    page.wait_for_url("**/1/tags")
+    window.use_folder()
     page.locator("#tags a").first.wait_for()  # when tagkin has learned
-    page.locator("nav a", has_text="photograph").click()
-    page.locator("#tag").fill("holiday")
-    page.locator("#tag").press("Enter")
-    page.locator("#carried .name", has_text="holiday").wait_for()
-    page.locator("nav a", has_text="Write").click()
-    page.locator("#write").click()
-    page.get_by_role("button", name="Undo").first.wait_for()
+    window.tag_and_write("holiday")
     sidecars = list(pictures.glob("*.xmp"))
     assert sidecars
-    page.locator("#job [data-undo-write]").click()
-    page.locator(".outcome", has_text="Undid").wait_for()
+    window.undo_write()
     assert not list(pictures.glob("*.xmp"))
     page.get_by_role("link", name="Collections").click()
     page.locator("#recent button", has_text="2024").wait_for()

@@ -9,8 +9,7 @@ from sklearn.exceptions import NotFittedError
 from tagkin import load, save
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import nearest
-from tagkin.paper import NeighborVoting, TagProp
-from tagkin.transfer import KinReadout, LogisticReadout
+from tagkin.transfer import KinReadout, LogisticReadout, NeighborVoting, TagProp
 from tests.conftest import needs_torch
 from tests.transfer.contract.methods import methods
 

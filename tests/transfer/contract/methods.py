@@ -5,8 +5,16 @@ import functools
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from tagkin.paper import LinearSVM, NeighborVoting, RidgeTransfer, TagProp, TagRelevance, TwoPassKNN
-from tagkin.transfer import KinReadout, LogisticReadout
+from tagkin.transfer import (
+    KinReadout,
+    LinearSVM,
+    LogisticReadout,
+    NeighborVoting,
+    RidgeTransfer,
+    TagProp,
+    TagRelevance,
+    TwoPassKNN,
+)
 from tests.conftest import make_collection
 
 NEIGHBOR_METHODS = {

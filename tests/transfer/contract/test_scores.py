@@ -10,8 +10,14 @@ from sklearn.base import clone
 
 import tagkin
 from tagkin.errors import InvalidInput
-from tagkin.paper import LinearSVM, TagProp, TagRelevance
-from tagkin.transfer import KinReadout, LogisticReadout, Suggestion
+from tagkin.transfer import (
+    KinReadout,
+    LinearSVM,
+    LogisticReadout,
+    Suggestion,
+    TagProp,
+    TagRelevance,
+)
 from tests.conftest import assert_same, make_collection, needs_torch
 from tests.transfer.contract.methods import (
     each_method,

@@ -1,0 +1,134 @@
+"""The bundle's own files, and what is made around it; `release.try_bundle` tries a whole one."""
+
+import configparser
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from release.__main__ import changes, check_sums
+from release.bundle import PARTS, ROOT, debian_package
+from tagkin.version import __version__
+
+NOTE = "import json, os, sys; print(json.dumps([sys.argv, os.environ.get('LD_LIBRARY_PATH')]))"
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Any:
+    """Run the launcher beside a tagkin that only says how it was started."""
+    for name in ("tagkin/__main__.py", "tagkin/job.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(NOTE)
+    (tmp_path / "tagkin/__init__.py").touch()
+
+    def run(*words: str, **variables: str) -> tuple[list[str], str | None]:
+        command = [sys.executable, str(PARTS / "launcher.py"), *words]
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)} | variables
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+        argv, libraries = json.loads(done.stdout)
+        return argv[1:], libraries
+
+    return run
+
+
+def test_the_launcher_is_the_command_line(launch, tmp_path):
+    assert launch()[0] == []
+    assert launch("scan", str(tmp_path))[0] == ["scan", str(tmp_path)]
+    assert launch("-m", "tagkin.job", "CATALOGUE", "fit")[0] == ["CATALOGUE", "fit"]
+
+
+def test_a_folder_that_is_dropped_on_it_is_reviewed(launch, tmp_path):
+    assert launch(str(tmp_path))[0] == ["review", str(tmp_path)]
+
+
+def test_other_programs_get_their_own_libraries(launch):
+    assert launch(LD_LIBRARY_PATH="/bundle", LD_LIBRARY_PATH_ORIG="/theirs")[1] == "/theirs"
+    assert launch(LD_LIBRARY_PATH="/bundle")[1] is None
+
+
+def test_menus_offer_it_for_folders():
+    entry = configparser.ConfigParser(interpolation=None)
+    entry.optionxform = str
+    entry.read(PARTS / "tagkin.desktop")
+    values = entry["Desktop Entry"]
+    assert values["Exec"] == "tagkin %f"
+    assert values["MimeType"] == "inode/directory;"
+    assert values["Terminal"] == "false"  # all is on the page
+    if shutil.which("desktop-file-validate"):
+        subprocess.run(["desktop-file-validate", PARTS / "tagkin.desktop"], check=True)
+
+
+def test_the_spec_is_python_and_finds_its_files():
+    text = (PARTS / "tagkin.spec").read_text()
+    compile(text, "tagkin.spec", "exec")
+    assert (PARTS / re.findall(r'Analysis\(\s*\["(.+?)"\]', text)[0]).is_file()
+    icon = (ROOT / "src/tagkin/server/static/icon.svg").read_text()
+    circle = re.search(r"re.findall\(r'(.+?)', svg\)", text)
+    assert circle
+    assert len(re.findall(circle[1], icon)) == icon.count("<circle") == 3
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed")
+def test_a_debian_package_is_the_same_each_time(tmp_path, monkeypatch):
+    bundle = tmp_path / "bundle"
+    static = bundle / "_internal/tagkin/server/static"
+    static.mkdir(parents=True)
+    (static / "icon.svg").write_text("<svg/>")
+    (bundle / "tagkin").write_text("#!/bin/sh\n")
+    (bundle / "tagkin").chmod(0o700)
+    monkeypatch.setattr("release.bundle.BUILD", tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    package = debian_package(bundle, "1.2.3", tmp_path)
+    first = package.read_bytes()
+    assert debian_package(bundle, "1.2.3", tmp_path).read_bytes() == first
+
+    listed = subprocess.run(
+        ["dpkg-deb", "--contents", package], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    for line in (
+        r"-rwxr-xr-x root/root .* \./usr/lib/tagkin/tagkin",
+        r"lrwxrwxrwx root/root .* \./usr/bin/tagkin -> \.\./lib/tagkin/tagkin",
+        r"-rw-r--r-- root/root .* \./usr/share/applications/tagkin\.desktop",
+        r"-rw-r--r-- root/root .* \./usr/share/icons/hicolor/scalable/apps/tagkin\.svg",
+    ):
+        assert re.search(rf"^{line}$", listed, re.MULTILINE), line
+    assert ".py" not in listed
+
+
+def test_the_release_has_the_entry_of_its_version():
+    entry = changes(__version__)
+    assert entry.startswith(f"## {__version__}")
+    assert entry.count("\n## ") == 0
+    with pytest.raises(SystemExit, match=r"no entry for 99\.0"):
+        changes("99.0")
+
+
+def test_checksums_are_those_that_sha256sum_reads(tmp_path):
+    for name in ("b.whl", "a.deb", "SHA256SUMS"):
+        (tmp_path / name).write_text(name)
+    names = ["a.deb", "b.whl"]
+    lines = [f"{hashlib.sha256(name.encode()).hexdigest()}  {name}" for name in names]
+    assert check_sums(tmp_path).splitlines() == lines
+
+
+def test_the_workflow_builds_for_all_systems_with_targets_that_there_are():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+    job = workflow["jobs"]["build"]
+    runners = {each["runner"].split("-")[0] for each in job["strategy"]["matrix"]["include"]}
+    assert runners == {"ubuntu", "macos", "windows"}
+    assert workflow[True] == {"release": {"types": ["published"]}}  # YAML reads "on" as true
+    commands = "\n".join(step.get("run", "") for step in job["steps"])
+    targets = re.findall(r"make (\w+)", commands)
+    assert {"bundle", "release"} >= set(targets) != set()
+    makefile = (ROOT / "Makefile").read_text()
+    assert [target for target in targets if f"\n{target}:" not in makefile] == []
+    for module in re.findall(r"python -m (release[\w.]*)", commands):
+        assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), module
