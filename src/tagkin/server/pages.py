@@ -369,6 +369,10 @@ class Assets(StaticFiles):
         # some installers link the files of a package to their cache
         super().__init__(packages=[(__package__, "static")], follow_symlink=True)
 
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Find a file; early versions of Starlette raise an error where a name has a NUL."""
+        return ("", None) if "\0" in path else super().lookup_path(path)
+
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, *args: object
     ) -> Response:
