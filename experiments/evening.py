@@ -2,15 +2,15 @@
 
 Some photographs of a collection are tagged, and the others not at all. A model learns from the
 tagged ones and suggests tags for all of them. A person who knows all tags answers one page after
-the other. Answers correct confidences (`AnswerCurve`, then `AnswersInTime` if times are known), the
-page with most right tags per action is asked next (`best_page`), and a new model is fitted when
-that pays (`fit_pays`); it keeps open suggestions (`offered`), as `tagkin review` does.
+the other. Answers correct confidences (`Corrections`), the page with most right tags per action is
+asked next (`best_page`), and a new model is fitted when that pays (`fit_pays`); it keeps open
+suggestions (`offered`), as `tagkin review` does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,14 +18,8 @@ from experiments.evening_model import Collection, Suggested, count_likely, learn
 from experiments.persons import laid_out, marked
 from tagkin.catalogue.collection_model import fit_pays
 from tagkin.server.answers import LIKELY
-from tagkin.server.asking import (
-    N_CANDIDATES,
-    PAGE,
-    AnswerCurve,
-    best_page,
-    expect_right,
-    list_bands,
-)
+from tagkin.server.asking import N_CANDIDATES, PAGE, Answers, Page, best_page, expect_right
+from tagkin.server.correcting import Asked, Corrections
 from tagkin.server.near_answers import AnswersInTime, TaggedTimes
 
 __all__ = ["Evening", "Opened", "Refit", "Tiles", "Way", "open_collection", "play"]
@@ -33,9 +27,6 @@ __all__ = ["Evening", "Opened", "Refit", "Tiles", "Way", "open_collection", "pla
 TEN_MINUTES = 600
 PER_PAGE, PER_ACTION, PER_TILE = 2.0, 1.0, 0.2  # seconds
 BETWEEN_FORECASTS = 10  # pages
-
-Band = tuple[int, float, float]
-"""A band of confidence, answers in it, and their surplus; see `AnswerCurve`."""
 
 
 class Way(NamedTuple):
@@ -110,20 +101,20 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
     c, suggested, n_likely = opened
     evening = Evening(likely_new=[(0, n_likely)])
     verdicts = np.zeros(c.truth.shape, dtype=np.int8)
-    since = _Since.start(c, way, ())
+    answers = _Answers(c, way)
     n_known, n_new = float(c.truth[: c.n_tagged].sum()), 0
     seconds: list[float] = []
     is_told = False  # that the questions which are left pay little
     for number in range(n_pages):
-        queues = _queue(suggested.confidences, verdicts, since)
-        pages = [(page, *q) for q in queues if (page := best_page(q[2][:PAGE])) is not None]
-        if not pages:
+        queues = _queue(suggested.confidences, verdicts, answers)
+        chosen = _choose_page(queues, answers)
+        if chosen is None:
             break
         if seconds and number % BETWEEN_FORECASTS == 0:
             n_soon = round(TEN_MINUTES / float(np.median(seconds)))
             said = expect_right([p for *_, p in queues], n_soon)
             evening.forecasts.append((number, n_soon, said))
-        page, tag, rows, p = max(pages, key=lambda one: one[0].value)
+        page, tag, rows, p = chosen
         shown, rows = p[page.shown], rows[page.shown]
         right = c.truth[rows, tag]
         n_actions, n_clicks = count_actions(c, rows, shown, right)
@@ -139,7 +130,7 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
         taken = PER_PAGE + PER_ACTION * n_actions + PER_TILE * len(rows)
         seconds += [taken / len(rows)] * len(rows)
         verdicts[rows, tag] = np.where(right, 1, -1)
-        since.learn(tag, rows, suggested.confidences[rows, tag], right)
+        answers.add(tag, rows, suggested.confidences[rows, tag], right)
         n_new, n_known = n_new + len(rows), n_known + len(rows)
         if way.fits and fit_pays(n_new, n_known):
             learned = learn(c, verdicts)
@@ -147,7 +138,8 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
             suggested = suggest(learned, c, verdicts, was_open)
             evening.refits.append(_compare(was_open, suggested.confidences > 0, c.truth))
             evening.likely_new.append((number + 1, count_likely(learned, c)))
-            n_new, since = 0, _Since.start(c, way, since.every, verdicts)
+            answers.renew(verdicts)
+            n_new = 0
     return evening
 
 
@@ -160,72 +152,99 @@ def count_actions(
     return marked(wanted, headings), marked(wanted)
 
 
-@dataclass
-class _Since:
-    """The answers since the last fit, and what they correct."""
+class _Answers:
+    """The answers of an evening, and what they correct."""
 
-    way: Way
-    times: np.ndarray
-    tagged: TaggedTimes
-    has: np.ndarray
-    """Which photographs have which tag, shape (N, D)."""
-    every: list[Band]
-    """Answers to all tags, before all fits too."""
-    own: dict[int, list[Band]] = field(default_factory=dict)
-    """Answers by tag."""
-    answers: dict[int, list[tuple[np.ndarray, np.ndarray]]] = field(default_factory=dict)
-    """Photographs and answers, by tag."""
+    def __init__(self, c: Collection, way: Way):
+        self._c, self._way = c, way
+        self._every: list[Answers] = []
+        self.renew(np.zeros(c.truth.shape, np.int8))
 
-    @classmethod
-    def start(
-        cls, c: Collection, way: Way, every: Any, verdicts: np.ndarray | None = None
-    ) -> _Since:
-        has = np.where(c.is_tagged[:, None], c.truth, False)
-        if verdicts is not None:
-            has |= verdicts > 0
-        known = np.where(has.any(axis=1), c.times, np.nan)
-        return cls(way, c.times, TaggedTimes.of(known), has, list(every))
+    def renew(self, verdicts: np.ndarray) -> None:
+        """Begin to correct another model."""
+        c = self._c
+        self._n_before = len(self._every)
+        self._has = np.where(c.is_tagged[:, None], c.truth, verdicts > 0)
+        known = np.where(self._has.any(axis=1), c.times, np.nan)
+        self._tagged = TaggedTimes.of(known)
+        self._corrections = self._learn() if self._every else Corrections()
 
-    def learn(self, tag: int, rows: np.ndarray, confidences: np.ndarray, right: np.ndarray) -> None:
-        bands = list_bands(confidences, right)
-        self.every += bands
-        self.own.setdefault(tag, []).extend(bands)
-        self.answers.setdefault(tag, []).append((rows, right))
+    def add(self, tag: int, rows: np.ndarray, confidences: np.ndarray, right: np.ndarray) -> None:
+        """Learn from the answers of a page."""
+        tags = np.full(len(rows), tag)
+        self._every.append(Answers(tags, rows, confidences, right.astype(float)))
+        self._corrections = self._learn() if self._way.corrects else Corrections()
 
-    def start_curve(self) -> AnswerCurve:
-        return AnswerCurve.start(self.every if self.way.corrects else ())
+    def _learn(self) -> Corrections:
+        last, since = (_join(part) for part in (self._every, self._every[self._n_before :]))
+        is_tagged = self._c.is_tagged
+        return Corrections.learn(
+            last.take(~is_tagged[last.contents]),
+            since.take(~is_tagged[since.contents]),
+            since.take(is_tagged[since.contents]),
+        )
 
-    def correct(
-        self, start: AnswerCurve, tag: int, rows: np.ndarray, confidences: np.ndarray
-    ) -> np.ndarray:
+    def correct(self, tag: int, rows: np.ndarray, confidences: np.ndarray) -> np.ndarray:
         """Return what the page shows for open suggestions of a tag."""
-        if not self.way.corrects:
-            return confidences
-        p = start.add(self.own.get(tag, ())).correct(confidences)
-        if not (self.way.knows_moments and tag in self.answers):
-            return p
-        answered, right = map(np.concatenate, zip(*self.answers[tag], strict=True))
-        times = self.times[answered]
+        c = self._c
+        asked = Asked(confidences, c.is_tagged[rows], c.times[rows])
+        return self._corrections.correct(tag, asked, self._in_time(tag))
+
+    def is_asked(self, rows: np.ndarray, confidences: np.ndarray) -> np.ndarray:
+        """Return which suggestions are worth a question."""
+        return self._corrections.forgetting.is_asked(confidences, self._c.is_tagged[rows])
+
+    def _in_time(self, tag: int) -> AnswersInTime | None:
+        """Return the answers to a tag since the last fit that have a time."""
+        own = [one for one in self._every[self._n_before :] if one.tags[0] == tag]
+        if not (own and self._way.corrects and self._way.knows_moments):
+            return None
+        answers = _join(own)
+        times = self._c.times[answers.contents]
         if np.isnan(times).all():
-            return p
-        strength = self.tagged.strength(self.has[:, tag])
-        return AnswersInTime.of(times, right, strength).correct(self.times[rows], p)
+            return None
+        strength = self._tagged.strength(self._has[:, tag])
+        return AnswersInTime.of(times, answers.accepted, strength)
+
+
+def _join(answers: list[Answers]) -> Answers:
+    """Return answers together."""
+    if not answers:
+        nothing = np.zeros(0)
+        return Answers(nothing.astype(int), nothing.astype(int), nothing, nothing)
+    return Answers(*map(np.concatenate, zip(*answers, strict=True)))
 
 
 def _queue(
-    confidences: np.ndarray, verdicts: np.ndarray, since: _Since
+    confidences: np.ndarray, verdicts: np.ndarray, answers: _Answers
 ) -> list[tuple[int, np.ndarray, np.ndarray]]:
     """Return the likeliest tags with their open photographs, most confident first."""
-    queues, start = [], since.start_curve()
+    queues = []
     for tag in range(confidences.shape[1]):
         rows = np.flatnonzero((confidences[:, tag] > 0) & (verdicts[:, tag] == 0))
         if len(rows):
             rows = rows[np.argsort(-confidences[rows, tag], kind="stable")]
-            p = since.correct(start, tag, rows, confidences[rows, tag])
+            p = answers.correct(tag, rows, confidences[rows, tag])
             order = np.argsort(-p, kind="stable")
             queues.append((tag, rows[order], p[order]))
     queues.sort(key=lambda queue: -queue[2].sum())
     return queues[:N_CANDIDATES]
+
+
+def _choose_page(
+    queues: list[tuple[int, np.ndarray, np.ndarray]], answers: _Answers
+) -> tuple[Page, int, np.ndarray, np.ndarray] | None:
+    """Return the best page, its tag, and that tag's photographs and confidences."""
+    for choose in (answers.is_asked, lambda rows, p: np.ones(len(p), bool)):
+        pages = []
+        for tag, rows, p in queues:
+            asked = choose(rows[:PAGE], p[:PAGE])
+            page = best_page(p[:PAGE][asked])
+            if page is not None:
+                pages.append((page, tag, rows[:PAGE][asked], p[:PAGE][asked]))
+        if pages:
+            return max(pages, key=lambda one: one[0].value)
+    return None
 
 
 def _compare(before: np.ndarray, after: np.ndarray, truth: np.ndarray) -> Refit:

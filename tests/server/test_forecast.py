@@ -5,13 +5,15 @@ import datetime
 import pytest
 
 from tagkin.catalogue import Catalogue
-from tagkin.server.order import Forecast, Order, Reading
+from tagkin.server.forecasting import Forecast
+from tagkin.server.order import Order, Reading
 from tests.catalogue.suggested import content, offer
 
 
 @pytest.fixture
 def paced(catalogue: Catalogue) -> Catalogue:
     """Three seconds per answer, all accepted; 30 suggestions are left, all of them at 80 %."""
+    catalogue.completeness.declare_incomplete("")  # else yes says that tags were forgotten
     tags = {f"tag {i:02}": 0.8 for i in range(60)}
     catalogue.database.execute("DELETE FROM suggestions")
     offer(catalogue, {"a.jpg": tags})

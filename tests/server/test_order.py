@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagkin.catalogue import ACCEPTED, Catalogue, Filters
-from tagkin.server.asking import AnswerCurve, list_bands
+from tagkin.server.asking import AnswerCurve, Answers, list_bands
 from tagkin.server.order import Order, Reading
 from tests.catalogue.suggested import content, offer
 
@@ -16,7 +16,8 @@ PATHS = ("a.jpg", "b.jpg", "2024/c.jpg", "2024/d.jpg")
 
 @pytest.fixture
 def offered(catalogue: Catalogue) -> Catalogue:
-    """Twelve tags, each at 61 % for four photographs."""
+    """Twelve tags, each at 61 % for four photographs, of which none was tagged completely."""
+    catalogue.completeness.declare_incomplete("")
     catalogue.database.execute("DELETE FROM suggestions")
     offer(catalogue, {path: {f"tag {i:02}": 0.61 for i in range(12)} for path in PATHS})
     return catalogue
@@ -70,18 +71,20 @@ def test_a_rejected_tag_is_not_asked_next(offered: Catalogue) -> None:
 
 def test_answers_to_an_earlier_model_do_not_count(offered: Catalogue) -> None:
     answer(offered, "tag 00", dict.fromkeys(PATHS[:2], False))
-    assert len(offered.suggestions.answers_in_bands()) == 1
+    assert len(Answers(*offered.suggestions.answers_to_model()).tags) == 2
     with offered.database.run("train"):
         pass
-    assert offered.suggestions.answers_in_bands() == {}
+    assert not len(Answers(*offered.suggestions.answers_to_model()).tags)
     answer(offered, "tag 00", {PATHS[2]: True})  # to a suggestion before the training
-    assert offered.suggestions.answers_in_bands() == {}
+    assert not len(Answers(*offered.suggestions.answers_to_model()).tags)
     offer(offered, {PATHS[3]: {"tag 00": 0.5, "tag 01": 1.0}})
     answer(offered, "tag 00", {PATHS[3]: True})
     answer(offered, "tag 01", {PATHS[3]: True})
-    numbers = tag(offered, "tag 00"), tag(offered, "tag 01")
-    bands = offered.suggestions.answers_in_bands()
-    assert bands == {numbers[0]: [(5, 1, 0.5)], numbers[1]: [(9, 1, 0.0)]}
+    answers = Answers(*offered.suggestions.answers_to_model())
+    assert answers.tags.tolist() == [tag(offered, "tag 01"), tag(offered, "tag 00")]
+    assert answers.contents.tolist() == [content(offered, PATHS[3])] * 2
+    assert answers.confidences.tolist() == [1.0, 0.5]
+    assert answers.accepted.tolist() == [1, 1]
 
 
 def test_the_last_answers_count_for_all_tags(offered: Catalogue) -> None:
@@ -91,17 +94,15 @@ def test_the_last_answers_count_for_all_tags(offered: Catalogue) -> None:
         pass
     offered.decisions.decide(ACCEPTED, Filters(tags=["tag 01"]))
     answer(offered, "tag 02", {PATHS[0]: True})
-    ((band, n, surplus),) = offered.suggestions.last_answers_in_bands()
-    assert (band, n) == (6, 3)
-    assert surplus == pytest.approx(2 - 3 * 0.61)
-    ((band, n, surplus),) = offered.suggestions.last_answers_in_bands(1)
-    assert (band, n) == (6, 1)
-    assert surplus == pytest.approx(1 - 0.61)
+    last = Answers(*offered.suggestions.last_answers())
+    assert last.confidences.tolist() == [0.61] * 3
+    assert last.accepted.sum() == 2
+    assert Answers(*offered.suggestions.last_answers(1)).tags.tolist() == [tag(offered, "tag 02")]
 
 
 def test_what_was_accepted_in_bulk_is_not_an_answer(offered: Catalogue) -> None:
     offered.decisions.decide(ACCEPTED, Filters(tags=["tag 00"]))
-    assert offered.suggestions.answers_in_bands() == {}
+    assert not len(Answers(*offered.suggestions.answers_to_model()).tags)
 
 
 def test_the_forecast_is_of_the_best_pages(offered: Catalogue) -> None:

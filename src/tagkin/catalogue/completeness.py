@@ -27,7 +27,7 @@ from tagkin.catalogue.decision_records import (
 )
 from tagkin.catalogue.decisions import Decided, decided_by
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.photographs import Photographs, incomplete_folders
+from tagkin.catalogue.photographs import Photographs, folders_of, incomplete_folders
 from tagkin.catalogue.tag_records import IN_FILES
 from tagkin.catalogue.tags import Tags
 from tagkin.errors import InvalidInput
@@ -70,6 +70,23 @@ class Completeness(Part):
         if filters.tags:
             return self._finish_tags(Tags(self._db).find(filters.tags), contents, parameters)
         return self._finish_photographs(contents, parameters)
+
+    def tagged_in_files(self) -> list[int]:
+        """Return the contents that count as complete by tags in files that nobody accepted."""
+        contents = self._db.column(
+            "SELECT id FROM contents c WHERE n_tags > (SELECT count(DISTINCT t.key) "
+            "FROM decisions d JOIN tags t ON t.id = d.tag WHERE d.content = c.id AND d.holds "
+            "AND d.verdict = 1 AND NOT t.forgotten)"
+        )
+        incomplete = {folder.strip("/") for folder in incomplete_folders(self._db)}
+        if not incomplete:
+            return contents
+        rows = self._db.rows(
+            "SELECT p.content, p.path FROM photographs p WHERE p.content IS NOT NULL "
+            "AND EXISTS (SELECT 1 FROM found f WHERE f.photograph = p.id)"
+        )
+        complete = {content for content, path in rows if incomplete.isdisjoint(folders_of(path))}
+        return [content for content in contents if content in complete]
 
     def finish_photographs(self, contents: Sequence[int]) -> Decided:
         """Finish photographs, by their contents."""

@@ -26,6 +26,7 @@ __all__ = [
     "Photographs",
     "TaggedContent",
     "add_content",
+    "folders_of",
     "in_folder",
     "incomplete_folders",
     "path_of",
@@ -198,7 +199,7 @@ class Photographs(Part):
             "SELECT p.content, p.path FROM photographs p "
             "WHERE EXISTS (SELECT 1 FROM found f WHERE f.photograph = p.id)"
         )
-        complete = {c for c, path in in_files if incomplete.isdisjoint(_folders_of(path))}
+        complete = {c for c, path in in_files if incomplete.isdisjoint(folders_of(path))}
         rows = self._db.rows(
             "SELECT c.id, c.digest, min(p.path) FROM photographs p "
             "JOIN contents c ON c.id = p.content WHERE p.gone IS NULL "
@@ -302,7 +303,7 @@ def incomplete_folders(database: Database) -> list[str]:
     return [folder for folder in folders if isinstance(folder, str)]
 
 
-def _folders_of(path: str) -> list[str]:
+def folders_of(path: str) -> list[str]:
     """Return the folders, from the root, that a photograph is in; the root itself is empty."""
     return ["", *(path[:end] for end, char in enumerate(path) if char == "/")]
 

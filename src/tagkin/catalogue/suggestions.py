@@ -51,6 +51,9 @@ class OpenSuggestion(NamedTuple):
     """The run that suggested it."""
 
 
+AnswerColumns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
 class StoredKin(NamedTuple):
     """A photograph that supports a suggestion, by its content."""
 
@@ -98,9 +101,6 @@ class ReviewProgress:
     """Whether any photograph has a tag, in files or accepted."""
 
 
-_BAND = (
-    "min(CAST(10 * d.confidence AS INTEGER), 9), count(*), total((d.verdict > 0) - d.confidence)"
-)
 _IS_ANSWER = f"d.holds AND d.tag IS NOT NULL AND d.confidence IS NOT NULL AND NOT {IN_BULK}"
 _IS_MISSING = f"coalesce(c.suggested, -1) < ? AND {HAS_FILE.format('c.id')}"
 
@@ -245,25 +245,28 @@ class Suggestions(Part):
             answers.setdefault(tag, []).append((content, is_accepted))
         return answers
 
-    def answers_in_bands(self) -> dict[int, list[tuple[int, float, float]]]:
-        """Return the answers since the last training, by tag and band of their confidence.
+    def answers_to_model(self) -> AnswerColumns:
+        """Return the answers since the last training to suggestions of its model, last ones first.
 
-        Each band has its number, its answers, and Σ (y − p), y is 1 for accepted tags. What was
-        accepted in bulk is not an answer.
+        These are tags, contents, confidences of the suggestions, and 1 for accepted tags or 0. What
+        was accepted in bulk is not an answer.
         """
-        bands: dict[int, list[tuple[int, float, float]]] = {}
-        for tag, *band in self._db.rows(
-            f"SELECT d.tag, {_BAND} FROM decisions d WHERE d.run > ?1 AND d.suggested_by > ?1 "
-            f"AND {_IS_ANSWER} GROUP BY 1, 2",
-            (Runs(self._db).last_training(),),
-        ):
-            bands.setdefault(tag, []).append(tuple(band))
-        return bands
+        trained = Runs(self._db).last_training()
+        return self._answers("d.run > ?1 AND d.suggested_by > ?1 AND", (trained,), -1)
 
-    def last_answers_in_bands(self, n: int = 10_000) -> list[tuple[int, float, float]]:
-        """Return the last `n` answers to any model by band of their confidence, as above."""
-        answers = f"SELECT * FROM decisions d WHERE {_IS_ANSWER} ORDER BY d.id DESC LIMIT ?"
-        return self._db.rows(f"SELECT {_BAND} FROM ({answers}) d GROUP BY 1", (n,))
+    def last_answers(self, n: int = 10_000) -> AnswerColumns:
+        """Return the last `n` answers to suggestions of any model, as above."""
+        return self._answers("", (), n)
+
+    def _answers(self, condition: str, values: tuple[int, ...], n: int) -> AnswerColumns:
+        rows = self._db.rows(
+            "SELECT d.tag, d.content, d.confidence, d.verdict > 0 FROM decisions d "
+            f"WHERE {condition} {_IS_ANSWER} ORDER BY d.id DESC LIMIT {n}",
+            values,
+        )
+        table = np.array(rows, np.float64).reshape(-1, 4)
+        tags, contents = table[:, :2].T.astype(np.int64)
+        return tags, contents, table[:, 2], table[:, 3]
 
     def for_photograph(self, content: int) -> list[PhotographSuggestion]:
         """Return suggestions for a content, most confident first, with their kin."""

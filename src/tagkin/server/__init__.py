@@ -32,9 +32,12 @@ The state of a review:
 
 - `session`: `Review`, which holds everything below
 - `readers`: read-only connections to the catalogue, and what filters leave
-- `order`: the order of suggestions, the next question, and how long the rest takes
+- `order`: the order of suggestions, and the next question
+- `forecasting`: how long the rest takes
 - `asking`: what a page is worth, and confidences that follow answers
 - `near_answers`: confidences that follow answers to photographs of the same day
+- `forgetting`: confidences that follow answers to photographs that a person tagged
+- `correcting`: all of these corrections
 - `thumbnail_cache`: thumbnails, made once and in advance
 - `writing`: accepted tags written into files, and undone
 - `background`: scans and fits in a process of their own, and changes of the folder

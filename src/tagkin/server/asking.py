@@ -16,6 +16,7 @@ __all__ = [
     "PAGE",
     "STRATEGIES",
     "AnswerCurve",
+    "Answers",
     "Page",
     "best_page",
     "expect_right",
@@ -112,6 +113,21 @@ def expect_right(confidences: Sequence[np.ndarray], n: int) -> float:
         right += expected * min(1.0, n / n_shown)
         n -= n_shown
     return right
+
+
+class Answers(NamedTuple):
+    """n answers to suggestions, last ones first."""
+
+    tags: np.ndarray
+    contents: np.ndarray
+    confidences: np.ndarray
+    """Of the suggestions, shape (n,)."""
+    accepted: np.ndarray
+    """1 for accepted tags, 0 for rejected ones, shape (n,)."""
+
+    def take(self, is_taken: np.ndarray) -> Answers:
+        """Return some of the answers."""
+        return Answers(*(values[is_taken] for values in self))
 
 
 # --- confidences that follow answers --------------------------------------------------------------

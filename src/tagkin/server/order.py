@@ -1,9 +1,7 @@
-"""The order of suggestions, as answers correct their confidences; how long the rest takes."""
+"""The order of suggestions, as answers correct their confidences."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -12,7 +10,9 @@ import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.catalogue.moment_index import MomentIndex
-from tagkin.server.asking import N_CANDIDATES, PAGE, AnswerCurve, best_page, expect_right
+from tagkin.server.asking import N_CANDIDATES, PAGE, Answers, best_page, expect_right
+from tagkin.server.correcting import Asked, Corrections
+from tagkin.server.forgetting import ForgottenTags
 from tagkin.server.near_answers import AnswersInTime, NearAnswers
 from tagkin.server.readers import View
 
@@ -38,8 +38,8 @@ class Ranked(NamedTuple):
 
 
 _N_AHEAD = 3  # pages of a tag that a forecast looks at
-_SOON = 600  # seconds that a forecast looks ahead
-_KEPT = 15.0  # seconds for which a forecast is kept
+_MUCH = 0.25  # change of μ, see `Forgetting`, after which suggestions are ranked anew
+_Choose = Callable[[Catalogue, Sequence[OpenSuggestion]], list[OpenSuggestion]]
 
 
 class Order:
@@ -47,8 +47,10 @@ class Order:
 
     Answers since the last training correct the confidences of their tag, and the last answers those
     of all tags a little: see `AnswerCurve`. Then they correct those of photographs taken at most a
-    day before or after: see `AnswersInTime`. The number of correct suggestions of a tag follows its
-    own answers only, because counting all anew would take long. Any thread may call any method.
+    day before or after: see `AnswersInTime`. Answers on photographs that a person tagged say how
+    often tags are forgotten there: see `Forgetting`. The number of correct suggestions of a tag
+    follows its own answers only, because counting all anew would take long. Any thread may call any
+    method.
 
     `moments` tells when the photographs of a catalogue were taken.
     """
@@ -57,11 +59,13 @@ class Order:
         self, moments: Callable[[Catalogue], MomentIndex] = lambda catalogue: catalogue.moments
     ):
         self._near = NearAnswers(moments)
+        self._forgotten = ForgottenTags()
         self._answers: tuple[int, dict[int, AnswersInTime]] = -1, {}
-        self._ranked: dict[int, tuple[int, Ranked]] = {}  # with the version before it was read
+        # with the version before it was read, and μ of `Forgetting`:
+        self._ranked: dict[int, tuple[int, float, Ranked]] = {}
         self._version = self._renewed = 0
         self._changed: dict[int, int] = {}  # the version of the last answers to a tag
-        self._curves: tuple[int, AnswerCurve, dict[int, AnswerCurve]] = -1, AnswerCurve(), {}
+        self._corrections: tuple[int, Corrections] = -1, Corrections()
         self._shifts: dict[int, float] = {}
         self._left: dict[int, set[int]] = {}
 
@@ -83,28 +87,41 @@ class Order:
     def rank(self, catalogue: Catalogue, tag: int) -> Ranked | None:
         """Return all suggestions of a tag, most confident first by what was corrected.
 
-        None if their order is that of the model, because no answer is about a moment. The order
-        changes with answers to the tag, not with those to others.
+        None if their order is that of the model, because no answer is about a moment or a tagged
+        photograph. The order changes with answers to the tag, and with those to others only if
+        they change much how often tags are forgotten.
         """
         version, ranked = self._version, self._ranked
-        if tag not in self._read_answers(catalogue):
+        forgetting = self._read_corrections(catalogue).forgetting
+        if tag not in self._read_answers(catalogue) and not forgetting.own:
             return None
-        if tag not in ranked or ranked[tag][0] < max(self._renewed, self._changed.get(tag, 0)):
+        at, common, _ = ranked.get(tag, (-1, 0.0, None))
+        is_old = at < max(self._renewed, self._changed.get(tag, 0))
+        if is_old or abs(common - forgetting.common) > _MUCH:
             contents, stored = catalogue.suggestions.contents_of_tag(tag)
             corrected = self._correct(catalogue, tag, contents, stored)
             order = np.lexsort((contents, -corrected))
-            ranked[tag] = version, Ranked(contents[order], stored[order], corrected[order])
-        return ranked[tag][1]
+            result = Ranked(contents[order], stored[order], corrected[order])
+            ranked[tag] = version, forgetting.common, result
+        return ranked[tag][2]
+
+    def is_asked(
+        self, catalogue: Catalogue, suggestions: Sequence[OpenSuggestion]
+    ) -> list[OpenSuggestion]:
+        """Return the corrected suggestions that are worth a question; see `Forgetting`."""
+        contents = np.array([s.content for s in suggestions], np.int64)
+        confidences = np.array([s.confidence for s in suggestions])
+        forgetting = self._read_corrections(catalogue).forgetting
+        asked = forgetting.is_asked(confidences, self._forgotten.is_tagged(catalogue, contents))
+        return [s for s, is_asked in zip(suggestions, asked, strict=True) if is_asked]
 
     def _correct(
         self, catalogue: Catalogue, tag: int, contents: np.ndarray, confidences: np.ndarray
     ) -> np.ndarray:
-        start, curves = self._read_curves(catalogue)
-        corrected = curves.get(tag, start).correct(confidences)
         answers = self._read_answers(catalogue).get(tag)
-        if answers is None:
-            return corrected
-        return answers.correct(self._near.times(catalogue, contents), corrected)
+        times = None if answers is None else self._near.times(catalogue, contents)
+        asked = Asked(confidences, self._forgotten.is_tagged(catalogue, contents), times)
+        return self._read_corrections(catalogue).correct(tag, asked, answers)
 
     def expect(self, catalogue: Catalogue, tags: Sequence[TagCounts]) -> list[TagCounts]:
         """Return tags with the number of suggestions that are likely correct by all answers."""
@@ -137,19 +154,21 @@ class Order:
     def renew(self) -> None:
         """Use new suggestions, or edited tags."""
         self._near.renew()
+        self._forgotten.renew()
         self._version += 1
         self._renewed = self._version
         self._ranked, self._shifts, self._left = {}, {}, {}
 
-    def _read_curves(self, catalogue: Catalogue) -> tuple[AnswerCurve, dict[int, AnswerCurve]]:
-        """Return the curve of tags without answers, and that of each tag with answers."""
-        version, curves = self._version, self._curves
-        if curves[0] != version:
-            start = AnswerCurve.start(catalogue.suggestions.last_answers_in_bands())
-            bands = catalogue.suggestions.answers_in_bands()
-            curves = version, start, {tag: start.add(rows) for tag, rows in bands.items()}
-            self._curves = curves
-        return curves[1:]
+    def _read_corrections(self, catalogue: Catalogue) -> Corrections:
+        version, corrections = self._version, self._corrections
+        if corrections[0] != version:
+            stored = catalogue.suggestions
+            _, last = self._forgotten.split(catalogue, Answers(*stored.last_answers()))
+            to_model = Answers(*stored.answers_to_model())
+            on_tagged, others = self._forgotten.split(catalogue, to_model)
+            corrections = version, Corrections.learn(last, others, on_tagged)
+            self._corrections = corrections
+        return corrections[1]
 
     def _read_answers(self, catalogue: Catalogue) -> dict[int, AnswersInTime]:
         """Return the answers of each tag with answers about moments."""
@@ -160,8 +179,9 @@ class Order:
 
     def _read_shifts(self, catalogue: Catalogue) -> dict[int, float]:
         """Return by how much answers change the number of correct suggestions, by tag."""
-        (_, curves), shifts = self._read_curves(catalogue), self._shifts
-        answered = curves.keys() | self._read_answers(catalogue).keys()
+        shifts = self._shifts
+        answered = self._read_corrections(catalogue).answered
+        answered |= self._read_answers(catalogue).keys()
         for tag in answered - shifts.keys():
             ranked = self.rank(catalogue, tag)
             if ranked is None:
@@ -245,14 +265,25 @@ class Reading:
         return [OpenSuggestion(content, "", confidence) for content, confidence in pairs]
 
     def question(self, strategy: str) -> Question | None:
-        """Return the best page to ask next; None if no suggestion is open."""
+        """Return the best page to ask next; None if no suggestion is open.
+
+        Unlikely suggestions for photographs that a person tagged come last, see `Forgetting`.
+        """
+        return self._best_question(strategy, self.order.is_asked) or self._best_question(strategy)
+
+    def _best_question(self, strategy: str, choose: _Choose | None = None) -> Question | None:
         best, value = None, -1.0
         for tag in self.tags()[:N_CANDIDATES]:
             seen = self.order.left_open(tag.id)
             listed = self.suggestions(tag.id, PAGE + len(seen))
             suggestions = [s for s in listed if s.content not in seen][:PAGE]
+            corrected = self.correct(tag.id, suggestions)
+            if choose is not None:
+                asked = {s.content for s in choose(self.catalogue, corrected)}
+                suggestions = [s for s in suggestions if s.content in asked]
+                corrected = [s for s in corrected if s.content in asked]
             n_decided = tag.n_accepted + tag.n_rejected
-            page = best_page(self._confidences(tag.id, suggestions), strategy, n_decided)
+            page = best_page(np.array([s.confidence for s in corrected]), strategy, n_decided)
             if page is not None and page.value > value:
                 value = page.value
                 shown = [suggestions[int(i)] for i in page.shown]
@@ -267,42 +298,3 @@ class Reading:
 
     def _confidences(self, tag: int, suggestions: Sequence[OpenSuggestion]) -> np.ndarray:
         return np.array([suggestion.confidence for suggestion in self.correct(tag, suggestions)])
-
-
-class Forecast:
-    """A sentence about the rest of a review, for any number of threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._made_at = float("-inf")
-        self._seconds: float | None = None
-        self._right = 0.0
-
-    def text(self, reading: Reading, n_left: int) -> str:
-        """Say how many minutes are left and what the next ten bring; empty without a pace."""
-        minutes = self.minutes(reading, n_left)
-        return "" if minutes is None else _write(minutes, self._right)
-
-    def minutes(self, reading: Reading, n_left: int) -> float | None:
-        """Return how many minutes so many answers take; None without answers or a pace."""
-        with self._lock:
-            if time.monotonic() > self._made_at + _KEPT:
-                self._seconds = reading.catalogue.runs.seconds_per_answer()
-                if self._seconds is not None:
-                    self._right = reading.forecast(round(_SOON / max(self._seconds, 0.01)))
-                self._made_at = time.monotonic()
-            seconds = self._seconds
-        return None if seconds is None or not n_left else n_left * seconds / 60
-
-
-def duration(minutes: float) -> str:
-    """Write how long something takes, such as "about 20 minutes"."""
-    if minutes < 1.5:
-        return "about a minute"
-    return f"about {minutes:.0f} minutes" if minutes < 100 else f"about {minutes / 60:,.0f} hours"
-
-
-def _write(minutes: float, right: float) -> str:
-    left = duration(minutes).capitalize()
-    soon = f"; the next ten minutes bring about {right:,.0f} correct tags" if minutes > 10 else ""
-    return f"{left} left at your pace{soon}"

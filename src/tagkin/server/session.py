@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
 from tagkin.catalogue.completeness import Declared
 from tagkin.server.background import BackgroundFit, FolderWatcher
+from tagkin.server.forecasting import Forecast, duration
 from tagkin.server.mapping import CollectionMap
-from tagkin.server.order import Forecast, Order, Reading, duration
+from tagkin.server.order import Order, Reading
 from tagkin.server.readers import Readers, Views
 from tagkin.server.searching import CollectionSearch
 from tagkin.server.thumbnail_cache import ThumbnailPrefetcher, Thumbnails
