@@ -18,14 +18,7 @@ import torch
 from benchmarks.process import say
 from tagkin import SemanticSpace
 from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.transfer import (
-    LinearSVM,
-    NeighborVoting,
-    RidgeTransfer,
-    TagProp,
-    TagRelevance,
-    TwoPassKNN,
-)
+from tagkin.paper import LinearSVM, NeighborVoting, RidgeTransfer, TagProp, TagRelevance, TwoPassKNN
 
 REPEATS = 5
 N_LABELS = 81

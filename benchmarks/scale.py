@@ -19,7 +19,7 @@ from benchmarks.process import ROOT, WORK, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
 from tagkin.feature_files import fit_streamed, nearest_streamed, transform_streamed
-from tagkin.transfer import NeighborVoting
+from tagkin.paper import NeighborVoting
 
 FEATURES, LANDMARKS, N_LABELS = 1280, 2048, 81
 ROWS = 10_000

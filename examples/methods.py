@@ -25,14 +25,7 @@ from tagkin import SemanticSpace
 from tagkin.arrays import Array
 from tagkin.calibration import LabelCalibrator, expected_calibration_error
 from tagkin.evaluation import evaluate, label_report
-from tagkin.transfer import (
-    LinearSVM,
-    NeighborVoting,
-    RidgeTransfer,
-    TagProp,
-    TagRelevance,
-    TwoPassKNN,
-)
+from tagkin.paper import LinearSVM, NeighborVoting, RidgeTransfer, TagProp, TagRelevance, TwoPassKNN
 
 FOLDS = KFold(3, shuffle=True, random_state=0)
 FOLDER = Path(

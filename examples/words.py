@@ -23,10 +23,10 @@ import matplotlib.pyplot as plt
 from examples.methods import FOLDER, label_names, read
 from examples.noise import with_noise
 from experiments.blends import choose_blend
-from tagkin import NeighborVoting, SemanticSpace, TagDenoiser, evaluate
+from tagkin import SemanticSpace, evaluate
 from tagkin.arrays import Array
-from tagkin.labels import OntologyView, WordVectorView
 from tagkin.neighbors import Neighbors, nearest
+from tagkin.paper import NeighborVoting, OntologyView, TagDenoiser, WordVectorView
 
 N_NEIGHBORS = (25, 50, 100, 200)
 NOISE: dict[str, dict[str, Any]] = {

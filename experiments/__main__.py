@@ -90,14 +90,14 @@ def run_loop(arguments: list[str]) -> None:
 
 def run_backbones(arguments: list[str]) -> None:
     """Print a row for each backbone."""
-    from experiments import backbone_rows
+    from experiments import backbones
 
     parser = argparse.ArgumentParser(prog="python -m experiments backbones")
     parser.add_argument("--backbone", action="append", default=[], help="repeatable")
     parser.add_argument("--folder", type=Path, help="your own photographs")
     parser.add_argument("--results", type=Path, default=KEPT)
     options = parser.parse_args(arguments)
-    backbone_rows.run(options.backbone, options.folder, options.results / "cache")
+    backbones.run(options.backbone, options.folder, options.results / "cache")
 
 
 def write_pages(arguments: list[str]) -> None:

@@ -1,112 +1,92 @@
-"""What each backbone brings on photographs, and what it costs.
+"""What a backbone is worth on a folder of photographs: a row for docs/models.md.
 
-    python -m experiments.backbones            # the built-in backbones
-    python -m experiments.backbones efficientnet-lite0-whole PATH.onnx
+    python -m experiments backbones                                  # all built-in backbones
+    python -m experiments backbones --backbone NAME --backbone NAME
+    python -m experiments backbones --backbone NAME --folder ~/Pictures
 
-Photographs and expert labels are those of `photos` in the folder TAGKIN_DATA, or in ../shared/data.
-Of its 1,000 training photographs some are drawn to learn from and the others are held out; its test
-photographs are not looked at. Intervals are a paired bootstrap over the photographs held out.
-Features are kept in build/backbones.
+NAME is any name that ``tagkin train --backbone`` takes. Without --folder, the photographs are the
+1,000 training photographs of `photos` with their expert labels; with it, the tagged photographs of
+the folder. Suggestions are measured as `tagkin evaluate` does, by cross-validation, with and
+without the names of tags. Features are kept in build/results/cache.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from pathlib import Path
 
-import numpy as np
-import scipy.sparse
-
-from experiments.bootstrap import compare, resample_weights, weighted_map
 from experiments.datasets import load_photos
-from tagkin import RidgeTransfer, SemanticSpace, TagProp
-from tagkin.arrays import to_numpy
-from tagkin.evaluation import mean_average_precision
-from tagkin.features import BACKBONES, Backbone, FeatureCache, extract, get_backbone
+from experiments.problem import data_folder
+from tagkin.annotator import Annotator
+from tagkin.calibration import expected_calibration_error
+from tagkin.collection import Collection, read_collection
+from tagkin.features import BACKBONES, Backbone, FeatureCache, get_backbone
 from tagkin.images import decode, read_bytes
-from tagkin.transfer import KinReadout
 
-ROOT = Path(__file__).parent.parent
-FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data")) / "photos"
-METHODS = ("TagProp", "kernel ridge", "KinReadout")
-SIZES, DRAWS, RESAMPLES, TIMED = (100, 600), 12, 200, 30
+__all__ = ["HEAD", "measure_row", "run"]
+
+HEAD = (
+    "| backbone | features | MAP | MAP without names | calibration error | ms |\n"
+    "|---|---:|---:|---:|---:|---:|"
+)
 
 
-def scores(X: np.ndarray, Y: scipy.sparse.csr_array, known: np.ndarray, new: np.ndarray) -> list:
-    """Scores of new photographs by each of the methods, in one space.
+_TIMED = 30  # photographs
 
-    Parameters
-    ----------
-    X, Y : arrays of shape (N, d) and (N, D)
-    known, new : rows to learn from, and to score
 
-    Returns
-    -------
-    scores : three arrays of shape (len(new), D)
+def run(names: list[str], folder: Path | None, cache: Path) -> None:
+    """Print a row for each backbone."""
+    photographs = _read_photos() if folder is None else read_collection(folder).tagged()
+    print(f"{len(photographs):,} tagged photographs\n\n{HEAD}", flush=True)
+    for name in names or BACKBONES:
+        print(measure_row(name, photographs, cache), flush=True)
+
+
+def measure_row(name: str, photographs: Collection, folder: Path) -> str:
+    """Measure a backbone on tagged photographs; return its row of the table.
+
+    `folder` keeps the features.
+    The calibration error is the mean distance between confidence and precision, of all pairs of
+    a photograph and a tag. The time is that of one core, for decoding and for the network.
     """
-    space = SemanticSpace().fit(X[known], Y[known])
-    old, embeddings = space.transform(X[known]), space.transform(X[new])
-    methods = (
-        TagProp(n_neighbors=100, weights="distance", sigmoids=False).fit(old, Y[known]),
-        RidgeTransfer.of_space(space),
-        KinReadout().fit(old, Y[known]),
+    with FeatureCache(folder) as cache:
+        annotator = Annotator(name, cache=cache)
+        seen = annotator.read_features(photographs)
+        tags_of = dict(zip(photographs.files, photographs.tags, strict=True))
+        tags = [tags_of[file] for file in seen.files]
+        full = annotator.cross_validate(seen, tags)
+        annotator.names = False
+        plain = annotator.cross_validate(seen, tags)
+    backbone = get_backbone(name)
+    error = expected_calibration_error(full.truth, full.confidences)
+    files = [Path(file) for file in seen.files]
+    cells = (
+        f"`{Path(name).name}`",
+        f"{backbone.dimension:,}",
+        f"{100 * full.semantic['MAP']:.1f}",
+        f"{100 * plain.semantic['MAP']:.1f}",
+        f"{100 * error:.2f} %",
+        f"{milliseconds(backbone, files):.0f}",
     )
-    return [to_numpy(method.decision_function(embeddings)) for method in methods]
-
-
-def measured(
-    X: np.ndarray, Y: scipy.sparse.csr_array, train: np.ndarray, size: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """MAP of each method (3,) and in each resample (3, RESAMPLES), means over the draws."""
-    values, resampled = np.zeros(3), np.zeros((3, RESAMPLES))
-    for draw in range(DRAWS):
-        order = np.random.default_rng(draw).permutation(train)
-        known, new = np.sort(order[:size]), np.sort(order[size:])
-        weights = resample_weights(len(new), RESAMPLES, draw)
-        for k, found in enumerate(scores(X, Y, known, new)):
-            values[k] += mean_average_precision(Y[new], found) / DRAWS
-            resampled[k] += weighted_map(Y[new], found, weights) / DRAWS
-    return values, resampled
+    return f"| {' | '.join(cells)} |"
 
 
 def milliseconds(backbone: Backbone, files: list[Path]) -> float:
     """Processor time per photograph, decoded and seen one by one."""
     seen = 0.0
-    for number, file in enumerate(files[: TIMED + 1]):
+    for number, file in enumerate(files[: _TIMED + 1]):
         start = time.process_time()
         pixels = decode(read_bytes(file), min_side=backbone.min_side)
         backbone(backbone.prepare(pixels)[None])
         seen += (time.process_time() - start) if number else 0.0  # the first one warms up
-    return 1000 * seen / min(TIMED, len(files) - 1)
+    return 1000 * seen / min(_TIMED, len(files) - 1)
 
 
-def main(names: list[str]) -> None:
-    """Print a table in Markdown for each number of photographs to learn from."""
-    data = load_photos(FOLDER)
-    files = [FOLDER / file for file in data.files or ()]
-    Y = scipy.sparse.csr_array(data.labels)
-    features, cost = {}, {}
-    with FeatureCache(ROOT / "build" / "backbones") as cache:
-        for name in names:
-            backbone = get_backbone(name)
-            features[name] = extract(files, backbone, cache=cache).features
-            cost[name] = milliseconds(backbone, files)
-    for size in SIZES:
-        print(f"\nlearned from {size}, MAP on the other {len(data.train) - size}:\n")
-        print("| setting | " + " | ".join(METHODS) + " | ms |\n|---|" + "---:|" * 4)
-        first = None
-        for name in names:
-            found = measured(features[name], Y, np.asarray(data.train), size)
-            first = first or found
-            cells = []
-            for k in range(3):
-                gain = compare(found[1][k], first[1][k], found[0][k], first[0][k])
-                less = f"{100 * gain.value:+.1f}, {100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
-                cells.append(f"{100 * found[0][k]:.1f} ({less})".replace("-", "−"))
-            print(f"| `{name}` | {' | '.join(cells)} | {cost[name]:.0f} |", flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:] or list(BACKBONES))
+def _read_photos() -> Collection:
+    """Read the training photographs of `photos` with their expert labels."""
+    folder = data_folder() / "photos"
+    data = load_photos(folder)
+    assert data.files is not None
+    names = list(data.label_names)
+    rows = [[names[t] for t in data.labels[[i]].indices] for i in data.train]
+    return Collection([str(folder / data.files[i]) for i in data.train], rows)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin import NeighborVoting, SemanticSpace, TagDenoiser
+from tagkin import SemanticSpace
 from tagkin.evaluation import mean_average_precision
+from tagkin.paper import NeighborVoting, TagDenoiser
 
 __all__ = ["BLENDS", "choose_blend"]
 

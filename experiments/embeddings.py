@@ -10,9 +10,8 @@ import numpy as np
 from experiments.blends import choose_blend
 from experiments.config import Config
 from experiments.problem import Problem
-from tagkin import RidgeTransfer, SemanticSpace, TagDenoiser
-from tagkin.labels import OntologyView, WordVectorView
-from tagkin.space import Chi2View
+from tagkin import SemanticSpace
+from tagkin.paper import Chi2View, OntologyView, RidgeTransfer, TagDenoiser, WordVectorView
 
 __all__ = ["RECIPES", "VISUAL", "Embeddings", "embed"]
 

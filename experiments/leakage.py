@@ -10,9 +10,10 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from experiments.problem import Problem
-from tagkin import LabelCalibrator, NeighborVoting, SemanticSpace
+from tagkin import LabelCalibrator, SemanticSpace
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
+from tagkin.paper import NeighborVoting
 
 __all__ = ["choice_rows", "precision_rows"]
 

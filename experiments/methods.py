@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse
 
 from experiments.config import Config
-from tagkin import LinearSVM, NeighborVoting, TagProp, TagRelevance, TwoPassKNN
 from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.paper import LinearSVM, NeighborVoting, TagProp, TagRelevance, TwoPassKNN
 
 __all__ = [
     "PAPER_METHODS",

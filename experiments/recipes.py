@@ -34,20 +34,11 @@ from experiments import made
 from experiments.baselines import LogisticProbe
 from experiments.bootstrap import interval, resample_weights, weighted_map
 from experiments.datasets import load_coco, load_flickr8k
-from tagkin import (
-    FeatureAnnotator,
-    LinearSVM,
-    LogisticReadout,
-    NeighborVoting,
-    RidgeTransfer,
-    SemanticSpace,
-    TagProp,
-    TagRelevance,
-    TwoPassKNN,
-)
+from tagkin import FeatureAnnotator, LogisticReadout, SemanticSpace
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.arrays import to_numpy
 from tagkin.evaluation import evaluate, mean_average_precision
+from tagkin.paper import LinearSVM, NeighborVoting, RidgeTransfer, TagProp, TagRelevance, TwoPassKNN
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))

@@ -30,9 +30,10 @@ def run(study: Study) -> None:
     """Compute and store all results of one dataset; stored results are skipped."""
     steps = list(all_steps(study))
     shape = "{desc} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
-    with tqdm(total=sum(step.weight for step in steps), bar_format=shape, mininterval=1) as bar:
+    total = sum(step.weight for step in steps)
+    with tqdm(total=total, bar_format=shape, mininterval=1, delay=1) as bar:
         for number, step in enumerate(steps):
-            bar.set_description(f"{study.config.name}: {step.name}")
+            bar.set_description(f"{study.config.name}: {step.name}", refresh=number > 0)
             key = {"step": f"{number:03d}", "name": step.name}
             before, wall, cpu = study.store.n_written, time.perf_counter(), time.process_time()
             step.run()

@@ -14,9 +14,10 @@ from experiments.embeddings import embed
 from experiments.methods import PAPER_METHODS, NeighborLists, Setting, score
 from experiments.problem import Problem, sample, split_problem
 from experiments.study import Step, Study
-from tagkin import LandmarkMap, SemanticSpace, TagDenoiser
+from tagkin import LandmarkMap, SemanticSpace
 from tagkin.evaluation import mean_average_precision
-from tagkin.space import Chi2View, IndicatorView
+from tagkin.paper import Chi2View, TagDenoiser
+from tagkin.space import IndicatorView
 
 __all__ = ["kinds", "map_of_images", "maps", "sizes_of", "steps", "subsampled", "timings"]
 

@@ -84,7 +84,7 @@ SWEEPS = (
         f"tests/immich/test_writing.py::test_killed_at_a_request[{case}"
         for case in ("2-", "6-", "7-True", "8-")
     ),
-    "tests/lexicons/test_wordnet_published.py",
+    "tests/paper/test_wordnet_published.py",
     "tests/test_scenes.py",
     "tests/server/test_browser",
     "tests/server/test_interleaving.py::test_every_other_order",
@@ -97,8 +97,8 @@ SWEEPS = (
     "tests/test_processors.py",
     "tests/test_real_data.py",
     "tests/test_site.py",
-    "tests/transfer/test_tagprop.py::test_the_loss_of_the_original_code_on_corel5k[sigmoids]",
-    "tests/transfer/test_tagprop.py::test_the_loss_of_the_original_code_on_corel5k[monotone]",
+    "tests/paper/test_tagprop.py::test_the_loss_of_the_original_code_on_corel5k[sigmoids]",
+    "tests/paper/test_tagprop.py::test_the_loss_of_the_original_code_on_corel5k[monotone]",
 )
 
 # What takes long and is one piece. It begins first: at the end, other processes would wait for it.

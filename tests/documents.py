@@ -1,7 +1,14 @@
-"""The documents of the project, and what can be checked in them: links, anchors, commands."""
+"""The documents of the project, and what can be checked in them: links, anchors, commands, output.
 
+`python -m tests.documents` runs the code of the pages that have some, and writes below each block
+what it prints.
+"""
+
+import contextlib
+import io
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -15,6 +22,14 @@ PAGES = [
 ]
 ROOMS = {path.parent.name for path in (ROOT / "src" / "tagkin").glob("*/__init__.py")}
 
+WITH_CODE = [
+    ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/how-to.md", "docs/sidecars.md")
+]
+
+_CODE = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?",
+    flags=re.DOTALL | re.MULTILINE,
+)
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
 
@@ -25,6 +40,27 @@ def name_of(page: Path) -> str:
 def blocks(page: Path, language: str) -> list[str]:
     """Fenced blocks in one language; "" for those that name none."""
     return [text for name, text in _FENCED.findall(page.read_text("utf-8")) if name == language]
+
+
+def run_code(page: Path) -> Iterator[tuple[re.Match[str], str]]:
+    """Run the Python blocks of a page, one after the other; yield each with what it printed."""
+    names: dict[str, object] = {}
+    for block in _CODE.finditer(page.read_text("utf-8")):
+        line = page.read_text("utf-8")[: block.start("code")].count("\n")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("\n" * line + block["code"], str(page), "exec"), names)
+        lines = [text.rstrip() for text in printed.getvalue().rstrip().splitlines()]
+        yield block, "".join(f"{text}\n" for text in lines)
+
+
+def write_output(page: Path) -> None:
+    """Write below each Python block of a page what it prints."""
+    text = page.read_text("utf-8")
+    for block, printed in run_code(page):
+        below = f"\n```text\n{printed}```\n" if printed else ""
+        text = text.replace(block[0], f"```python\n{block['code']}```\n{below}")
+    page.write_text(text, encoding="utf-8")
 
 
 def prose(page: Path) -> str:
@@ -55,3 +91,8 @@ def inline_commands(page: Path) -> list[list[str]]:
     """Commands in the running text, which may be parts of commands."""
     commands = re.findall(r"`((?:tagkin|python|make|pip) [^`]+)`", prose(page))
     return [shlex.split(command) for command in dict.fromkeys(commands)]
+
+
+if __name__ == "__main__":
+    for with_code in WITH_CODE:
+        write_output(with_code)

@@ -20,7 +20,7 @@ CORES = {
 SAME_NAME = {"AMD64": "x86_64", "arm64": "aarch64"}
 
 NUMBERS = [
-    *("neighbors", "transfer", "space", "kernels", "arrays", "denoising", "labels", "calibration"),
+    *("neighbors", "transfer", "space", "kernels", "arrays", "paper", "labels", "calibration"),
     *("evaluation", "model_selection", "annotator", "feature_files", "test_docs.py", "storage"),
 ]
 

@@ -18,9 +18,9 @@ from tagkin.arrays.linalg import matmul
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine, arc_cosine
 from tagkin.neighbors import ExactNeighbors, nearest
+from tagkin.paper import NeighborVoting, TagProp, TwoPassKNN
+from tagkin.paper.pairs import Pairs
 from tagkin.space.space import Landmarks
-from tagkin.transfer import NeighborVoting, TagProp, TwoPassKNN
-from tagkin.transfer.pairs import Pairs
 from tests.conftest import make_collection, needs_torch
 from tests.transfer.contract.methods import methods
 

@@ -8,18 +8,18 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from tagkin import FeatureAnnotator, LandmarkMap, SemanticSpace, TagDenoiser
+from tagkin import FeatureAnnotator, LandmarkMap, SemanticSpace
 from tagkin.features import FeatureCache
-from tagkin.space.views import Chi2View
-from tagkin.transfer import (
-    KinReadout,
+from tagkin.paper import (
+    Chi2View,
     LinearSVM,
-    LogisticReadout,
     NeighborVoting,
+    TagDenoiser,
     TagProp,
     TagRelevance,
     TwoPassKNN,
 )
+from tagkin.transfer import KinReadout, LogisticReadout
 from tests.conftest import make_collection, package_modules
 
 # Estimators that the battery builds in other ways than by their defaults alone.

@@ -58,6 +58,12 @@ class Files:
         problems = {path: what for path, what in self.looked_at.items() if what}
         if not problems:
             return
+        if problems.keys() == self.looked_at.keys() and {*problems.values()} == {"missing"}:
+            downloads = ", ".join(self.source.downloads)
+            raise StorageError(
+                f"{self.source.title} is not in {self.folder}. Set TAGKIN_DATA to the folder that "
+                f"has it, or get it ({downloads}) from {self.source.home}."
+            )
         lines = [
             f"{self.source.title} cannot be read from {self.folder}: found "
             f"{len(problems)} of {len(self.looked_at)} files missing or damaged."

@@ -12,7 +12,6 @@ import scipy.sparse
 
 from experiments.datasets.base import Dataset
 from experiments.datasets.files import Files, Source, label_matrix
-from tagkin.errors import InvalidInput
 
 __all__ = ["MIRFLICKR_LABELS", "load_mirflickr"]
 
@@ -27,38 +26,19 @@ _SOURCE = Source(
 )
 _COMMON = "mirflickr/doc/common_tags.txt"
 
-MIRFLICKR_LABELS: tuple[str, ...] = (
-    "animals",
-    "baby",
-    "bird",
-    "car",
-    "clouds",
-    "dog",
-    "flower",
-    "food",
-    "lake",
-    "night",
-    "people",
-    "portrait",
-    "river",
-    "sea",
-    "sky",
-    "sunset",
-    "tree",
-    "water",
+_LABELS = (
+    "animals baby bird car clouds dog flower food lake night people portrait river sea sky sunset"
 )
+MIRFLICKR_LABELS = (*_LABELS.split(), "tree", "water")
 """The 18 of the 24 expert labels whose names people use as tags."""
 
 
-def load_mirflickr(
-    folder: str | os.PathLike[str],
-    *,
-    labels: Sequence[str] = MIRFLICKR_LABELS,
-    test_images: Sequence[int] | None = None,
-) -> Dataset:
+def load_mirflickr(folder: str | os.PathLike[str]) -> Dataset:
     """MIRFlickr-25k: 25,000 images, half of them for training; 18 labels and 1,386 tags.
 
-    The tags are those of ``common_tags.txt``: all that are on at least 20 images.
+    The tags are those of ``common_tags.txt``: all that are on at least 20 images. Images with even
+    numbers are the test images. The split of Verbeek et al. (2010) has as many, but was not
+    published with the dataset.
 
     Parameters
     ----------
@@ -66,12 +46,6 @@ def load_mirflickr(
         Has ``mirflickr`` (from mirflickr25k.zip) with ``meta/tags/tags1.txt`` and so on,
         ``doc/common_tags.txt`` and, where they are wanted, the images ``im1.jpg`` and so on;
         and ``mirflickr25k_annotations_v080``.
-    labels : sequence of str
-        Names of the files of expert labels to read, without ``.txt``. There are 24 of all
-        images with a trace of a thing, and 14 that end in ``_r1``, of those where it matters.
-    test_images : sequence of int, or None
-        Numbers of the test images, from 1. None: the even ones. The split of Verbeek et al.
-        (2010) has as many, but was not published with the dataset.
 
     Returns
     -------
@@ -83,23 +57,20 @@ def load_mirflickr(
     n = _number_of_images(files)
     common = _common_tags(files)
     tags = _tags(files, n, common)
-    expert = _labels(files, n, labels)
+    expert = _labels(files, n, MIRFLICKR_LABELS)
     files.check()
     images = files.images([f"im{number}" for number in range(1, n + 1)], ["mirflickr/{0}.jpg"])
     files.check()
-    is_test = np.arange(1, n + 1) % 2 == 0
-    if test_images is not None:
-        is_test = np.isin(np.arange(1, n + 1), _checked_numbers(test_images, n))
     return Dataset(
         name="mirflickr",
         files=images,
         features=None,
         labels=expert,
-        label_names=list(labels),
+        label_names=list(MIRFLICKR_LABELS),
         tags=tags,
         tag_names=common,
-        train=np.flatnonzero(~is_test),
-        test=np.flatnonzero(is_test),
+        train=np.arange(0, n, 2),
+        test=np.arange(1, n, 2),
     )
 
 
@@ -148,10 +119,3 @@ def _labels(files: Files, n: int, labels: Sequence[str]) -> scipy.sparse.csr_arr
         rows += [int(line) - 1 for line in lines]
         columns += [column] * len(lines)
     return label_matrix(np.array(rows, int), np.array(columns, int), (n, len(labels)))
-
-
-def _checked_numbers(test_images: Sequence[int], n: int) -> np.ndarray:
-    numbers = np.asarray(test_images)
-    if numbers.dtype.kind not in "iu" or ((numbers < 1) | (numbers > n)).any():
-        raise InvalidInput(f"test_images are numbers of images from 1 to {n}; found {numbers!r}.")
-    return numbers

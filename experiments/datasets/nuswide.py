@@ -30,10 +30,11 @@ _ORDER, _TAGS = "ImageList/Imagelist.txt", "NUS_WID_Tags/All_Tags.txt"
 _TAG_NAMES = "NUS_WID_Tags/Final_Tag_List.txt"
 
 
-def load_nuswide(folder: str | os.PathLike[str], *, leave_out_missing: bool = False) -> Dataset:
+def load_nuswide(folder: str | os.PathLike[str]) -> Dataset:
     """NUS-WIDE: 269,648 images, of which the 209,347 with expert labels are read.
 
-    Images without an expert label are left out, as in the paper. The labels are those of
+    Images without an expert label are left out, as in the paper, and so are those whose file is not
+    there where others are, as many have left Flickr. The labels are those of
     ``Groundtruth/AllLabels``, because a file of ``TrainTestLabels`` has an entry that is neither
     0 nor 1.
 
@@ -44,9 +45,6 @@ def load_nuswide(folder: str | os.PathLike[str], *, leave_out_missing: bool = Fa
         ``ConceptsList/Concepts81.txt``, ``Groundtruth/AllLabels/Labels_airport.txt`` and so on,
         ``NUS_WID_Tags/All_Tags.txt`` and ``Final_Tag_List.txt``; and, where they are wanted,
         the images, as ``Flickr/actor/0001_2124494179.jpg``.
-    leave_out_missing : bool, default False
-        Whether to leave out images whose file is not there, as many have left Flickr. Else
-        one that is missing where others are there is an error.
 
     Returns
     -------
@@ -60,16 +58,10 @@ def load_nuswide(folder: str | os.PathLike[str], *, leave_out_missing: bool = Fa
     tag_names, tags = _tags(files, listed)
     files.check()
     kept = np.diff(labels.indptr) > 0
-    paths = None
-    if leave_out_missing:
-        found = files.find_images(listed, _PLACES)
-        if found is not None:
-            paths, there = found
-            kept &= there
-            paths = [path for path, keep in zip(paths, kept, strict=True) if keep]
-    else:
-        paths = files.images([n for n, keep in zip(listed, kept, strict=True) if keep], _PLACES)
-        files.check()
+    found, paths = files.find_images(listed, _PLACES), None
+    if found is not None:
+        kept &= found[1]
+        paths = [path for path, keep in zip(found[0], kept, strict=True) if keep]
     split = split[kept]
     return Dataset(
         name="nuswide",

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tagkin.annotator import suggestion_columns as suggestion_columns
     from tagkin.arrays import memory_budget as memory_budget
     from tagkin.calibration import LabelCalibrator as LabelCalibrator
-    from tagkin.denoising import TagDenoiser as TagDenoiser
     from tagkin.evaluation import evaluate as evaluate
     from tagkin.labels import Vocabulary as Vocabulary
     from tagkin.space import LandmarkMap as LandmarkMap
@@ -21,13 +20,7 @@ if TYPE_CHECKING:
     from tagkin.storage import load as load
     from tagkin.storage import save as save
     from tagkin.transfer import KinReadout as KinReadout
-    from tagkin.transfer import LinearSVM as LinearSVM
     from tagkin.transfer import LogisticReadout as LogisticReadout
-    from tagkin.transfer import NeighborVoting as NeighborVoting
-    from tagkin.transfer import RidgeTransfer as RidgeTransfer
-    from tagkin.transfer import TagProp as TagProp
-    from tagkin.transfer import TagRelevance as TagRelevance
-    from tagkin.transfer import TwoPassKNN as TwoPassKNN
 
 
 # Loaded at first use: importing scikit-learn and SciPy takes over a second.
@@ -37,15 +30,8 @@ _HOMES = {
     "KinReadout": "tagkin.transfer",
     "LabelCalibrator": "tagkin.calibration",
     "LandmarkMap": "tagkin.space",
-    "LinearSVM": "tagkin.transfer",
     "LogisticReadout": "tagkin.transfer",
-    "NeighborVoting": "tagkin.transfer",
-    "RidgeTransfer": "tagkin.transfer",
     "SemanticSpace": "tagkin.space",
-    "TagDenoiser": "tagkin.denoising",
-    "TagProp": "tagkin.transfer",
-    "TagRelevance": "tagkin.transfer",
-    "TwoPassKNN": "tagkin.transfer",
     "Vocabulary": "tagkin.labels",
     "audit_labels": "tagkin.annotator",
     "evaluate": "tagkin.evaluation",

@@ -9,7 +9,8 @@
     └── StorageError      (also OSError)      a file or a model folder cannot be written or read
         ├── DamagedModel                      a model folder was changed or is incomplete
         ├── ServerError                       a server refuses the request, or cannot be reached
-        └── SidecarError                      a sidecar cannot be used; it is unchanged
+        └── WriteError                        tags of a photograph cannot be written or taken back
+            └── SidecarError                  a sidecar cannot be used; it is unchanged
 
 A message names the problem, its place and the remedy. A parameter in a message is a
 `Parameter`, because the command line uses other names.
@@ -77,5 +78,9 @@ class ServerError(StorageError):
     """A server refuses the request, answers nonsense, or cannot be reached."""
 
 
-class SidecarError(StorageError):
+class WriteError(StorageError):
+    """The tags of one photograph cannot be written or taken back; others can."""
+
+
+class SidecarError(WriteError):
     """A sidecar is not XMP, or cannot be read or written. It is unchanged."""

@@ -1,4 +1,9 @@
-"""Import the names of a package at first use."""
+"""Import the names of a package at first use.
+
+Not by lazy_loader: reading lists from its stubs takes 17 ms of processor time at the first package,
+where this takes .3 ms of the 200 that ``tagkin --version`` takes, and without stubs a type checker
+needs the same lists.
+"""
 
 from __future__ import annotations
 

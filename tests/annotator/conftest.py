@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace, Vocabulary
+from tagkin import FeatureAnnotator, SemanticSpace, Vocabulary
 from tagkin.features import Extraction
+from tagkin.paper import NeighborVoting
 
 # Settings for tests that do not depend on them.
 SPACE = SemanticSpace(random_state=0)

@@ -7,10 +7,11 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import tagkin
-from tagkin import Annotator, NeighborVoting, RidgeTransfer, TagRelevance, TwoPassKNN
+from tagkin import Annotator
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.collection import Collection
 from tagkin.errors import InvalidInput
+from tagkin.paper import NeighborVoting, RidgeTransfer, TagRelevance, TwoPassKNN
 
 from .conftest import NAMES, SPACE, VOTING, SyntheticPhotographs, row_of, seen
 
@@ -198,7 +199,9 @@ def test_twenty_photographs_will_do(synthetic):
     assert all(p.suggestions for p in suggestions)
 
 
-@pytest.mark.parametrize("method", [NeighborVoting(10), tagkin.TagRelevance(10), tagkin.TagProp(5)])
+@pytest.mark.parametrize(
+    "method", [NeighborVoting(10), tagkin.paper.TagRelevance(10), tagkin.paper.TagProp(5)]
+)
 def test_other_methods_by_neighbours(synthetic, method):
     annotator = Annotator(method=method).fit(seen(synthetic.X[:60]), synthetic.tags[:60])
     suggestions = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
@@ -218,7 +221,7 @@ def test_similar_photographs(fitted, synthetic):
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, metric):
-    method = tagkin.TwoPassKNN(2, metric=metric)
+    method = tagkin.paper.TwoPassKNN(2, metric=metric)
     annotator = Annotator(method=method).fit(seen(synthetic.X[:100]), synthetic.tags[:100])
     places = annotator.space_.transform(synthetic.X[:100]).astype(np.float64)
     if metric == "cosine":

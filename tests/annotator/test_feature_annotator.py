@@ -12,18 +12,12 @@ from sklearn.metrics import average_precision_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 import tagkin
-from tagkin import (
-    Annotator,
-    FeatureAnnotator,
-    NeighborVoting,
-    RidgeTransfer,
-    Vocabulary,
-    arrays,
-)
+from tagkin import Annotator, FeatureAnnotator, Vocabulary, arrays
 from tagkin.annotator.series import find_series
 from tagkin.annotator.suggesting import STILL_LIKELY
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
+from tagkin.paper import NeighborVoting, RidgeTransfer
 from tests.conftest import assert_same, needs_torch
 
 from .conftest import NAMES, SPACE, N, assert_alike, seen, voting
@@ -440,7 +434,7 @@ def test_parameters_of_another_kind_are_named():
     X, Y = rng.random((30, 5)), (rng.random((30, 3)) < 0.5).astype(float)
     with pytest.raises(InvalidInput, match=r"vocabulary must be a Vocabulary; found \['sea'\]"):
         FeatureAnnotator(vocabulary=["sea"]).fit(X, Y)
-    with pytest.raises(InvalidInput, match=r"such as tagkin.TagProp\(\); found 'tagprop'"):
+    with pytest.raises(InvalidInput, match=r"such as tagkin.paper.TagProp\(\); found 'tagprop'"):
         FeatureAnnotator(method="tagprop").fit(X, Y)
     with pytest.raises(InvalidInput, match="rejected has exactly the labels of the images"):
         FeatureAnnotator().fit(X, Y, rejected=Y)

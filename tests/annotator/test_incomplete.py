@@ -227,7 +227,7 @@ def test_few_complete_images_and_rejections(X, labels, n_complete):
 
 def test_methods_that_know_no_unknown_labels_take_all_images(X, labels):
     present, rejected, complete = answers(labels)
-    annotator = FeatureAnnotator(SPACE, tagkin.NeighborVoting(20))
+    annotator = FeatureAnnotator(SPACE, tagkin.paper.NeighborVoting(20))
     annotator.fit(X[:N], present, rejected=rejected, complete=complete)
     assert annotator.model_.complete.all()
 

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp
+from tagkin import SemanticSpace
 from tagkin.annotator.hold_out import FoldModels, HeldOut, hold_out
 from tagkin.annotator.learning import audit_logits, learn, mix_evenly
 from tagkin.annotator.part import Part
@@ -12,6 +12,7 @@ from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import threads
 from tagkin.calibration import HeldOutScores, fit_calibration
 from tagkin.errors import InvalidInput
+from tagkin.paper import NeighborVoting, RidgeTransfer, TagProp
 from tests.conftest import assert_same
 
 from .conftest import SyntheticPhotographs

@@ -13,13 +13,14 @@ import pytest
 import scipy.sparse
 
 import tagkin
-from tagkin import FeatureAnnotator, NeighborVoting
+from tagkin import FeatureAnnotator
 from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.part import Part
 from tagkin.annotator.problem import Labels, Problem
 from tagkin.annotator.recipe import Recipe
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.kinds import Kind
+from tagkin.paper import NeighborVoting
 from tagkin.transfer import KinReadout
 from tagkin.transfer.occasions import Asked, Occasions
 

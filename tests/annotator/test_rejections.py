@@ -7,18 +7,14 @@ import pytest
 import scipy.sparse
 
 import tagkin
-from tagkin import (
-    Annotator,
-    FeatureAnnotator,
-    NeighborVoting,
-    Vocabulary,
-)
+from tagkin import Annotator, FeatureAnnotator, Vocabulary
 from tagkin.annotator.learning import fit_decisions
 from tagkin.annotator.part import Part
 from tagkin.annotator.problem import Labels, Problem
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.calibration import fit_unannotated_labels
 from tagkin.errors import InvalidInput
+from tagkin.paper import NeighborVoting
 
 from .conftest import NAMES, SPACE, N, seen, voting
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import tagkin
-from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
+from tagkin import FeatureAnnotator, SemanticSpace
 from tagkin.annotator import part as parts
 from tagkin.annotator import problem as problems
 from tagkin.annotator.learning import learn
@@ -24,6 +24,7 @@ from tagkin.calibration import (
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import available_memory
+from tagkin.paper import NeighborVoting
 
 N, D, FREQUENT = 600, 24, 12
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
-from tagkin import FeatureAnnotator, TwoPassKNN
+from tagkin import FeatureAnnotator
 from tagkin.annotator.model import describe_groups
 from tagkin.annotator.part import Part
 from tagkin.annotator.problem import Labels, Problem, find_groups
@@ -15,6 +15,7 @@ from tagkin.annotator.series import find_bursts, find_series
 from tagkin.collection import Capture
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.kinds import Kind
+from tagkin.paper import TwoPassKNN
 from tagkin.transfer.occasions import Occasions
 from tests.annotator.conftest import SPACE
 

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse
 
 from tagkin.annotator.suggesting import (
-    Rule,
+    LabelChoice,
     drop_itself,
     find_supported,
     make_rule,
@@ -19,14 +19,14 @@ ALL = np.ones((2, 3), bool)
 
 
 def test_the_surest_come_first_and_ties_keep_their_order():
-    assert Rule(None, 0.15).select_labels(P, ALL) == [[0, 2, 1], [0, 1]]
-    assert Rule(1, 0.0).select_labels(P, ALL) == [[0], [0]]
-    assert Rule(2, 0.55).select_labels(P, ALL) == [[0, 2], []]
+    assert LabelChoice(None, 0.15).select_labels(P, ALL) == [[0, 2, 1], [0, 1]]
+    assert LabelChoice(1, 0.0).select_labels(P, ALL) == [[0], [0]]
+    assert LabelChoice(2, 0.55).select_labels(P, ALL) == [[0, 2], []]
 
 
 def test_only_tags_that_are_free_are_suggested():
     free = np.array([[0, 1, 1], [1, 0, 1]], bool)
-    assert Rule(2, 0.0).select_labels(P, free) == [[2, 1], [0, 2]]
+    assert LabelChoice(2, 0.0).select_labels(P, free) == [[2, 1], [0, 2]]
 
 
 def test_tags_that_some_neighbour_carries_are_supported():
@@ -79,6 +79,6 @@ def test_offered_labels_stay_while_they_are_likely():
     offered = np.array([[0, 1, 1], [1, 1, 1]], bool)
     P = np.array([[0.9, 0.02, 0.002], [0.04, 0.3, 0.2]])
     allowed = np.array([[1, 0, 1], [1, 1, 0]], bool)
-    rule = Rule(1, 0.05)
+    rule = LabelChoice(1, 0.05)
     assert rule.select_labels(P, allowed) == [[0], [1]]
     assert rule.select_labels(P, allowed, offered) == [[0, 1], [1, 2, 0]]

@@ -54,7 +54,7 @@ def test_no_suggestions_are_empty_columns():
 def test_suggestions_of_a_method_have_no_confidence_and_are_refused():
     rng = np.random.default_rng(0)
     Y = rng.random((60, 3)) < 0.4
-    method = tagkin.NeighborVoting(5).fit(rng.random((60, 4)), Y)
+    method = tagkin.paper.NeighborVoting(5).fit(rng.random((60, 4)), Y)
     with pytest.raises(InvalidInput, match=r"Pass the result of Annotator\.suggest"):
         suggestion_columns(method.suggest(rng.random((2, 4)), n=2))
 

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 from tagkin import FeatureAnnotator, SemanticSpace, arrays
 from tagkin.arrays import linalg, threads
 from tagkin.arrays.threads import blas_threads, blas_threads_for
-from tagkin.transfer import TagProp
+from tagkin.paper import TagProp
 from tests.conftest import make_collection
 
 

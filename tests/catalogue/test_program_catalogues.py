@@ -66,3 +66,9 @@ def test_a_folder_that_is_not_a_library_of_apple_photos(catalogue, folder):
     (folder.root / "My.photoslibrary").mkdir()
     with pytest.raises(InvalidInput, match=r"database.Photos\.sqlite cannot be read: No such file"):
         catalogue.scan("My.photoslibrary")
+
+
+def test_a_device_in_place_of_a_catalogue_is_named(catalogue, folder):
+    (folder.root.parent / "digikam4.db").symlink_to("/dev/zero")
+    with pytest.raises(InvalidInput, match=r"digikam4\.db cannot be read: it is no file"):
+        catalogue.scan(str(folder.root.parent / "digikam4.db"))

@@ -26,12 +26,11 @@ HEAVY = {
     "sklearn",
     "tagkin.annotator.learning",
     "tagkin.calibration.fitting",
-    "tagkin.denoising",
     "tagkin.features.text_encoder",
     "tagkin.lexicons",
     "tagkin.model_selection",
+    "tagkin.paper",
     "tagkin.space.regression",
-    "tagkin.transfer.likelihood",
     "torch",
     "urllib.request",
 }

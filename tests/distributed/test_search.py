@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from tagkin import KinReadout, NeighborVoting
+from tagkin import KinReadout
 from tagkin.distributed import compute, nearest
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import nearest as nearest_here
+from tagkin.paper import NeighborVoting
 from tests.conftest import make_collection
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")

@@ -5,7 +5,7 @@ import scipy.sparse
 from tagkin import SemanticSpace
 from tagkin.distributed import compute, fit_space, transform
 from tagkin.errors import InvalidInput
-from tagkin.space.views import Chi2View
+from tagkin.paper import Chi2View
 from tests.conftest import make_collection, relative_error
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")

@@ -11,8 +11,9 @@ from experiments.config import find_config
 from experiments.methods import grid
 from experiments.problem import expert_problem, open_data, tag_problem
 from experiments.selection import best_setting, cross_validated, folds
-from tagkin import LinearSVM, NeighborVoting, SemanticSpace, TagProp, TwoPassKNN
+from tagkin import SemanticSpace
 from tagkin.model_selection import random_folds
+from tagkin.paper import LinearSVM, NeighborVoting, TagProp, TwoPassKNN
 
 CONFIG = find_config("smoke")
 ESTIMATORS = {

@@ -17,19 +17,22 @@ from tagkin import (
     KinReadout,
     LabelCalibrator,
     LandmarkMap,
-    LinearSVM,
     LogisticReadout,
+    SemanticSpace,
+    Vocabulary,
+    save,
+)
+from tagkin.paper import (
+    Chi2View,
+    LinearSVM,
     NeighborVoting,
     RidgeTransfer,
-    SemanticSpace,
     TagDenoiser,
     TagProp,
     TagRelevance,
     TwoPassKNN,
-    Vocabulary,
-    save,
+    WordVectorView,
 )
-from tagkin.labels import WordVectorView
 from tests.annotator.conftest import SyntheticPhotographs, seen
 from tests.conftest import make_collection
 from tests.hardening.crafting import Crafted
@@ -92,7 +95,9 @@ _MAKERS = {
     "readout": lambda: LogisticReadout().fit(X, Y),
     "ridge": lambda: RidgeTransfer().fit(X, Y),
     "space": lambda: SemanticSpace().fit(X, Y),
-    "space-chi2": lambda: SemanticSpace(kernel="rbf", text_view="chi2", n_landmarks=9).fit(X, Y),
+    "space-chi2": lambda: SemanticSpace(kernel="rbf", text_view=Chi2View(), n_landmarks=9).fit(
+        X, Y
+    ),
     "space-words": lambda: SemanticSpace(
         kernel="linear", text_view=WordVectorView(NAMES, vectors=np.eye(4, 3)), n_landmarks=9
     ).fit(X, Y),

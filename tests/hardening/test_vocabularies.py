@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin import FeatureAnnotator, NeighborVoting
+from tagkin import FeatureAnnotator
 from tagkin.annotator import part, problem
 from tagkin.errors import InvalidInput
+from tagkin.paper import NeighborVoting
 from tests.hardening.limits import within
 
 

@@ -5,10 +5,9 @@ import pytest
 from scipy import integrate
 from sklearn.metrics import pairwise
 
-from tagkin import memory_budget
 from tagkin.arrays.threads import blas_threads
 from tagkin.errors import InvalidInput
-from tagkin.kernels import RBF, ArcCosine, ExpChi2, Linear, arc_cosine, as_kernel
+from tagkin.kernels import RBF, ArcCosine, Linear, arc_cosine, as_kernel
 from tests.conftest import assert_same
 
 
@@ -67,24 +66,6 @@ def test_rbf_default_gamma_is_one_over_the_mean_squared_distance():
     assert RBF().resolve(X).gamma == pytest.approx(1 / mean)
 
 
-def test_exp_chi2_by_hand():
-    X = np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 1.0]])
-    chi2 = 1 / 3 + 4 / 4  # 0/0 counts as 0
-    K = ExpChi2(scale=0.7)(X)
-    np.testing.assert_allclose(K, [[1, np.exp(-chi2 / 1.4)], [np.exp(-chi2 / 1.4), 1]])
-    # by default the scale is the mean over all pairs, diagonal included
-    np.testing.assert_allclose(ExpChi2()(X), ExpChi2(scale=chi2 / 2)(X))
-    assert ExpChi2().resolve(X).scale == pytest.approx(chi2 / 2)
-
-
-def test_exp_chi2_is_scikit_learns():
-    X, Y = abs(rows(40, 20)), abs(rows(33, 20, seed=1))
-    X[X < 0.5] = 0
-    expected = pairwise.chi2_kernel(X, Y, gamma=0.25)
-    with memory_budget(2000):
-        np.testing.assert_allclose(ExpChi2(scale=2.0)(X, Y), expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("order", [0, 1, 2])
 # scaled before or afterwards, in one piece or in two
 @pytest.mark.parametrize(("n", "d"), [(1, 6), (50, 200), (2500, 6), (2500, 200)])
@@ -122,8 +103,6 @@ def test_clear_errors():
         ArcCosine(order=3)(X)
     with pytest.raises(InvalidInput, match="X has 7 features and Y has 5"):
         Linear()(X, X[:, :5])
-    with pytest.raises(InvalidInput, match="non-negative"):
-        ExpChi2()(X)
     X[4, 2] = np.nan
     with pytest.raises(InvalidInput, match=r"Input X contains NaN or infinity in row 4\."):
         RBF()(X)
@@ -156,5 +135,3 @@ def test_products_of_rows_with_themselves_are_symmetric(as_array):
 def test_a_width_is_a_positive_number(value):
     with pytest.raises(InvalidInput, match="gamma of the RBF kernel must be a number above 0"):
         RBF(value)
-    with pytest.raises(InvalidInput, match="scale of the exp-χ² kernel must be a number above 0"):
-        ExpChi2(scale=value)

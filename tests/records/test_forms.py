@@ -12,6 +12,7 @@ import scipy.sparse
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import LEFT_OUT, Axes, check_record, form_of
 from tagkin.records.rules import (
+    AxisSizes,
     FileNames,
     Flags,
     Floats,
@@ -19,7 +20,6 @@ from tagkin.records.rules import (
     Number,
     Refused,
     Size,
-    Sizes,
     Sparse,
     Table,
     Text,
@@ -63,7 +63,7 @@ def model(**changes: Any) -> Model:
 
 
 def test_a_sound_record_passes():
-    check_record(model(other=Lines(np.ones(2), ["a", "b"])), Sizes(), "model")
+    check_record(model(other=Lines(np.ones(2), ["a", "b"])), AxisSizes(), "model")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_sound_record_passes():
 )
 def test_what_a_record_cannot_hold_is_refused(changes, message):
     with pytest.raises(Refused, match=message):
-        check_record(model(**changes), Sizes(), "model")
+        check_record(model(**changes), AxisSizes(), "model")
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_what_a_record_cannot_hold_is_refused(changes, message):
     ],
 )
 def test_rules(rule, good, bad):
-    rule.check(good, Sizes(), "value")
+    rule.check(good, AxisSizes(), "value")
     for value in (bad, None):
         with pytest.raises(Refused, match=r"^value "):
-            rule.check(value, Sizes(), "value")
-    rule.or_none().check(None, Sizes(), "value")
+            rule.check(value, AxisSizes(), "value")
+    rule.or_none().check(None, AxisSizes(), "value")
 
 
 def test_an_estimator_stores_its_parameters_and_what_it_declares():
@@ -121,6 +121,6 @@ def test_an_estimator_stores_its_parameters_and_what_it_declares():
 
 
 def test_what_was_not_learned_is_not_asked_for():
-    check_record(Estimator(), Sizes(), "model", fitted=False)
+    check_record(Estimator(), AxisSizes(), "model", fitted=False)
     with pytest.raises(Refused, match=r"model lacks coef_"):
-        check_record(Estimator(), Sizes(), "model")
+        check_record(Estimator(), AxisSizes(), "model")

@@ -147,7 +147,7 @@ def test_one_label_needs_no_column(collection):
 def test_many_rare_labels_stay_sparse(collection):
     X, _, X_new = collection
     Y = scipy.sparse.random_array(
-        (150, 400), density=0.01, rng=np.random.default_rng(0), format="csr"
+        (150, 400), density=0.01, random_state=np.random.default_rng(0), format="csr"
     )
     sparse = SemanticSpace(n_landmarks=50, random_state=0).fit(X, Y)
     dense = SemanticSpace(n_landmarks=50, random_state=0).fit(X, Y.toarray())

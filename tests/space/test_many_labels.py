@@ -8,9 +8,9 @@ import scipy.sparse
 
 import tagkin
 from tagkin import SemanticSpace
+from tagkin.paper import RidgeTransfer
 from tagkin.space import solution
 from tagkin.space.views import IndicatorView
-from tagkin.transfer import RidgeTransfer
 
 
 def collection(n, n_labels, dtype=np.float64):

@@ -6,6 +6,7 @@ import scipy.sparse
 
 from tagkin import SemanticSpace
 from tagkin.errors import InvalidInput
+from tagkin.paper import Chi2View
 from tagkin.space.parts import LeaveOutSpaces
 from tests.conftest import assert_same, make_collection
 
@@ -86,7 +87,7 @@ def test_labels_of_the_part_leave_no_trace():
     assert_same(*spaces, 1e-8)
 
 
-@pytest.mark.parametrize("space", [SemanticSpace(), SemanticSpace(text_view="chi2")])
+@pytest.mark.parametrize("space", [SemanticSpace(), SemanticSpace(text_view=Chi2View())])
 def test_where_sums_do_not_pay_it_is_a_fit(space):
     X, Y, X_new = make_collection(n=90)
     known = np.arange(50)

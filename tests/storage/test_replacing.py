@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace, load, save
+from tagkin import FeatureAnnotator, SemanticSpace, load, save
 from tagkin.errors import StorageError
 from tagkin.filesystem import folder_lock
+from tagkin.paper import NeighborVoting
 from tagkin.storage import folders
 from tests.conftest import make_collection
 from tests.forking import in_child, needs_fork

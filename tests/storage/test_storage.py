@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from tagkin import LandmarkMap, NeighborVoting, SemanticSpace, load, save, storage
+from tagkin import LandmarkMap, SemanticSpace, load, save, storage
 from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
+from tagkin.paper import NeighborVoting
 from tagkin.space.views import IndicatorView
 from tagkin.storage.model_file import read_model
 from tests.conftest import assert_same, make_collection, needs_torch

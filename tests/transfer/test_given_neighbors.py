@@ -5,7 +5,7 @@ import pytest
 
 from tagkin.arrays.labels import as_labels
 from tagkin.neighbors import Neighbors
-from tagkin.transfer import NeighborVoting, TagProp, TagRelevance, TwoPassKNN
+from tagkin.paper import NeighborVoting, TagProp, TagRelevance, TwoPassKNN
 
 METHODS = [NeighborVoting(7), TagRelevance(7), TagProp(7), TagProp(7, weights="distance")]
 

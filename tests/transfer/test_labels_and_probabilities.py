@@ -9,7 +9,8 @@ from sklearn.exceptions import NotFittedError
 from tagkin import load, save
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import nearest
-from tagkin.transfer import KinReadout, LogisticReadout, NeighborVoting, TagProp
+from tagkin.paper import NeighborVoting, TagProp
+from tagkin.transfer import KinReadout, LogisticReadout
 from tests.conftest import needs_torch
 from tests.transfer.contract.methods import methods
 

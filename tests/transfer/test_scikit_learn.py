@@ -10,14 +10,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from tagkin import SemanticSpace
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import evaluate, mean_average_precision, scorer
-from tagkin.transfer import (
-    LinearSVM,
-    NeighborVoting,
-    RidgeTransfer,
-    TagProp,
-    TagRelevance,
-    TwoPassKNN,
-)
+from tagkin.paper import LinearSVM, NeighborVoting, RidgeTransfer, TagProp, TagRelevance, TwoPassKNN
 from tests.conftest import make_collection
 from tests.transfer.contract.methods import methods
 

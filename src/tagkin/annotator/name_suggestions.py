@@ -9,7 +9,7 @@ import numpy as np
 from tagkin.annotator.naming import confidences_by_name
 from tagkin.annotator.photograph_input import KnownTags, Photographs, TagLists
 from tagkin.annotator.photograph_reader import PhotographReader
-from tagkin.annotator.suggesting import Rule
+from tagkin.annotator.suggesting import LabelChoice
 from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
@@ -53,7 +53,7 @@ def suggest_words(
     reader: PhotographReader,
     photographs: Photographs,
     words: Sequence[str],
-    rule: Rule,
+    rule: LabelChoice,
     progress: Progress | None,
     present: TagLists | None = None,
 ) -> list[PhotoSuggestions]:
@@ -70,7 +70,7 @@ def add_words(
     suggested: Sequence[PhotoSuggestions],
     features: np.ndarray,
     words: Sequence[str],
-    rule: Rule,
+    rule: LabelChoice,
     prior: NamePrior,
 ) -> list[PhotoSuggestions]:
     """Add suggested words to the suggestions for n photographs with these features (n×d).

@@ -30,7 +30,7 @@ def check_settings(space: object, method: object) -> None:
     if not isinstance(method, NeighborTransfer | None):
         raise InvalidInput(
             "method must use neighbours, which tell which images support a label, such as "
-            f"tagkin.TagProp(); found {method!r}."
+            f"tagkin.paper.TagProp(); found {method!r}."
         )
 
 

@@ -25,7 +25,7 @@ from tagkin.transfer.occasions import Asked
 __all__ = [
     "STILL_LIKELY",
     "Images",
-    "Rule",
+    "LabelChoice",
     "Shares",
     "check_known",
     "drop_itself",
@@ -97,7 +97,7 @@ def make_images(
 
 
 def suggest_labels(
-    model: Model, images: Images, rule: Rule, n_kin: int, prior: NamePrior | None
+    model: Model, images: Images, rule: LabelChoice, n_kin: int, prior: NamePrior | None
 ) -> list[list[LabelSuggestion]]:
     """Suggest the labels that satisfy a rule, each with at most `n_kin` supporting images."""
     per_image = 64 * (model.method.n_labels + 256)
@@ -114,8 +114,8 @@ def suggest_labels(
 
 
 def _rule_for_open(
-    model: Model, blocks: list[Images], rule: Rule, precision: float, prior: NamePrior | None
-) -> Rule:
+    model: Model, blocks: list[Images], rule: LabelChoice, precision: float, prior: NamePrior | None
+) -> LabelChoice:
     """Return a rule whose precision applies to the open labels of the images.
 
     The threshold for a precision counts all labels. The labels that images have already are mostly
@@ -197,7 +197,7 @@ def _score_block(model: Model, images: Images, prior: NamePrior | None) -> _Scor
 
 
 def _suggest_block(
-    model: Model, images: Images, rule: Rule, n_kin: int, prior: NamePrior | None
+    model: Model, images: Images, rule: LabelChoice, n_kin: int, prior: NamePrior | None
 ) -> list[list[LabelSuggestion]]:
     """Suggest labels for few enough images to hold all their labels in memory."""
     method, names = model.method, model.labels.classes().tolist()
@@ -226,7 +226,7 @@ def _suggest_block(
 
 
 @dataclass(frozen=True)
-class Rule:
+class LabelChoice:
     """Condition for a label to be suggested."""
 
     n: int | None
@@ -284,7 +284,7 @@ def make_rule(
     n: int | None,
     threshold: float | None,
     precision: float | None,
-) -> Rule:
+) -> LabelChoice:
     """Return the rule for the options of `FeatureAnnotator.suggest`.
 
     Without a model, the precision is used as a threshold: of labels with .8, 80 % are right.
@@ -296,11 +296,11 @@ def make_rule(
     if precision is not None:
         precision = check_precision(precision)
         if model is None:
-            return Rule(n, max(precision, threshold or 0.0))
-        return Rule(n, threshold or 0.0, precision, tuple(model.thresholds(precision)))
+            return LabelChoice(n, max(precision, threshold or 0.0))
+        return LabelChoice(n, threshold or 0.0, precision, tuple(model.thresholds(precision)))
     if threshold is None:
         threshold = 0.5 if n is None else 0.0
-    return Rule(n, threshold)
+    return LabelChoice(n, threshold)
 
 
 def drop_itself(neighbors: Neighbors, known: np.ndarray) -> Neighbors:

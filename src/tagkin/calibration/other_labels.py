@@ -56,7 +56,7 @@ def with_other_labels(
     log_odds = np.array(Z)
     Z, Y = (Z, Y) if len(columns) == Z.shape[1] else (Z[:, columns], Y[:, columns])
     errors = estimate_label_errors(Z, Y)
-    parts = [_Part.of(Z, Y, errors, rows) for rows in _split_images(Z.shape[0], groups)]
+    parts = [_Residuals.of(Z, Y, errors, rows) for rows in _split_images(Z.shape[0], groups)]
     products = [] if Z.shape[0] < len(columns) else [_products(part.residuals) for part in parts]
     total = sum(products)
     variances = sum(part.variances for part in parts)
@@ -101,7 +101,7 @@ def _image_blocks(n: int, n_labels: int) -> list[slice]:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Residuals:
     """Residuals of the labels of some images."""
 
     rows: np.ndarray
@@ -114,7 +114,7 @@ class _Part:
     @classmethod
     def of(
         cls, Z: np.ndarray, Y: scipy.sparse.csr_array, errors: LabelErrors, rows: np.ndarray
-    ) -> _Part:
+    ) -> _Residuals:
         """Compute residuals of these rows, from log-odds and labels of all images (n×C)."""
         n_labels, dtype = Z.shape[1], np.result_type(Z, np.float32)
         names = ("slopes", "intercepts", "wrong_rates", "missing_rates")

@@ -65,7 +65,7 @@ class WriteOptions(NamedTuple):
 
 
 UndoWrite = Callable[[PastWrite], FileUndone]
-"""A function that undoes a write; its errors are `SidecarError` and `InvalidInput`."""
+"""A function that undoes a write; its errors are `WriteError` and `InvalidInput`."""
 
 
 class TagWriter(AbstractContextManager["TagWriter"], Protocol):

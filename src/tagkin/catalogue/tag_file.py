@@ -122,7 +122,8 @@ def _choose_file(root: Path, tags: str | None) -> Path | None:
     if tags:
         file = locate_tag_file(root / tags)  # an absolute path stays
         if not file.is_file():
-            raise InvalidInput(f"{file} cannot be read: {os.strerror(errno.ENOENT)}.")
+            problem = "it is no file" if file.exists() else os.strerror(errno.ENOENT)
+            raise InvalidInput(f"{file} cannot be read: {problem}.")
         return file
     return find_tag_file(root)
 

@@ -14,7 +14,7 @@ from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.source import FileUndone, Source
 from tagkin.catalogue.tag_records import tag_number
 from tagkin.catalogue.write_records import PastWrite, Writes
-from tagkin.errors import InvalidInput, SidecarError
+from tagkin.errors import InvalidInput, WriteError
 from tagkin.images import Failure
 from tagkin.progress import Progress
 from tagkin.wording import count
@@ -118,7 +118,7 @@ def _undo_writes(
             records.update(write.id, is_undoing=True)
             try:
                 file = undo_write(write)
-            except (SidecarError, InvalidInput) as error:
+            except (WriteError, InvalidInput) as error:
                 records.update(write.id, is_undoing=False)
                 result.failures.append(Failure(database.absolute(write.file), str(error)))
                 continue

@@ -15,7 +15,7 @@ from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.source import FileWrite, Source, WriteOptions
 from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
-from tagkin.errors import InvalidInput, SidecarError
+from tagkin.errors import InvalidInput, WriteError
 from tagkin.images import Failure
 from tagkin.progress import Progress
 from tagkin.wording import count
@@ -107,7 +107,7 @@ def write_tags(
             step("Writing tags", i, len(pending))
             try:
                 result.files += writer.write(run.id, records.still_decided(photo))
-            except (SidecarError, InvalidInput) as error:
+            except (WriteError, InvalidInput) as error:
                 result.failures.append(Failure(database.absolute(photo.path), str(error)))
         step("Writing tags", len(pending), len(pending))
         run.outcome |= {"files": result.n_written, "tags": result.n_tags}

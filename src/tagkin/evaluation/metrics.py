@@ -219,7 +219,7 @@ def scorer(measure: str = "MAP", n: int = 5) -> Callable[[ScoresLabels, Array, A
     >>> import numpy as np
     >>> from sklearn.model_selection import GridSearchCV
     >>> from tagkin.evaluation import scorer
-    >>> from tagkin.transfer import NeighborVoting
+    >>> from tagkin.paper import NeighborVoting
     >>> rng = np.random.default_rng(0)
     >>> Y = rng.random((300, 4)) < 0.3
     >>> Z = Y + rng.normal(size=(300, 4))

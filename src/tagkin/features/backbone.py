@@ -14,7 +14,7 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import check_record
-from tagkin.records.rules import Choice, ListOf, Number, Refused, Sizes, Whole
+from tagkin.records.rules import AxisSizes, Choice, ListOf, Number, Refused, Whole
 
 if TYPE_CHECKING:  # few backbones have one
     from tagkin.features.text_encoder import TextEncoder
@@ -60,7 +60,7 @@ class Preprocessing:
             if isinstance(values := getattr(self, name), Sequence):
                 object.__setattr__(self, name, list(values))
         try:
-            check_record(self, Sizes(), "settings")
+            check_record(self, AxisSizes(), "settings")
         except Refused as error:
             raise InvalidInput(f"{error}.") from error
         if len(self.mean) != 3 or len(self.std) != 3:

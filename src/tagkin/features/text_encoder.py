@@ -31,7 +31,7 @@ from tagkin.features.onnx_files import read_onnx_file
 from tagkin.features.onnx_sessions import Network, choose_node, first_line
 from tagkin.installing import install_command
 from tagkin.records.forms import check_record
-from tagkin.records.rules import Refused, Sizes, Whole
+from tagkin.records.rules import AxisSizes, Refused, Whole
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -64,7 +64,7 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         try:
-            check_record(self, Sizes(), "settings")
+            check_record(self, AxisSizes(), "settings")
         except Refused as error:
             raise InvalidInput(f"{error}.") from error
         if not self.prompts or any(prompt.count("{}") != 1 for prompt in self.prompts):

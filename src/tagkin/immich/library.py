@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.collection.facts import Facts, read_immich
-from tagkin.errors import ServerError, SidecarError
+from tagkin.errors import ServerError, WriteError
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.immich.client import Json
 
@@ -99,17 +99,17 @@ def is_shown(item: Mapping[str, Json]) -> bool:
 def check_writable(path: str, item: Mapping[str, Json]) -> None:
     """Reject a photograph whose tags Immich would lose."""
     if item.get("libraryId") is not None:
-        raise SidecarError(
+        raise WriteError(
             f"{path}: in an external library. If that is read-only, Immich forgets the tags at its "
             "next extraction of metadata. Tag the library's own folder: Immich reads sidecars."
         )
     if item.get("thumbhash") is None:
-        raise SidecarError(
+        raise WriteError(
             f"{path}: Immich is still reading it after an upload, and would forget new tags. Write "
             "again later."
         )
     if item.get("isTrashed"):
-        raise SidecarError(f"{path}: in Immich's trash. Restore it, then write again.")
+        raise WriteError(f"{path}: in Immich's trash. Restore it, then write again.")
 
 
 def read_asset(address: str, item: Mapping[str, Json], known: Asset | None) -> Asset:

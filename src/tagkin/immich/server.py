@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from tagkin.errors import ServerError, SidecarError, UnreadableImage
+from tagkin.errors import ServerError, UnreadableImage, WriteError
 from tagkin.images import Failure
 from tagkin.immich.client import Client, Connection, Json
 from tagkin.immich.library import (
@@ -236,7 +236,7 @@ class ImmichServer:
     def find_tags(self, path: str, *, to_write: bool = False) -> dict[str, str] | None:
         """Return the tags of a photograph by their ids, as Immich has them now; None if it is gone.
 
-        Raises `SidecarError` if it is another photograph now, or, with `to_write`, if Immich would
+        Raises `WriteError` if it is another photograph now, or, with `to_write`, if Immich would
         not keep its tags.
         """
         asset = self._assets.get(path)
@@ -247,7 +247,7 @@ class ImmichServer:
             checksum = read_checksum(item["checksum"])
             tags = dict(map(read_tag, item.get("tags") or ()))
         if checksum != asset.checksum:
-            raise SidecarError(
+            raise WriteError(
                 f"{path}: Immich has another photograph there since the last scan. Scan, then try "
                 "again."
             )

@@ -6,8 +6,7 @@ symmetric. Float32 and narrower input is computed in float32, other input in flo
 """
 
 from tagkin.kernels.arc_cosine import ArcCosine
-from tagkin.kernels.exp_chi2 import ExpChi2
 from tagkin.kernels.kernel import KERNELS, Kernel, as_kernel
 from tagkin.kernels.linear_rbf import RBF, Linear
 
-__all__ = ["KERNELS", "RBF", "ArcCosine", "ExpChi2", "Kernel", "Linear", "as_kernel"]
+__all__ = ["KERNELS", "RBF", "ArcCosine", "Kernel", "Linear", "as_kernel"]

@@ -8,12 +8,12 @@
 >>> from typing import Annotated
 >>> import numpy as np
 >>> from tagkin.records.forms import check_record
->>> from tagkin.records.rules import Floats, Sizes
+>>> from tagkin.records.rules import Floats, AxisSizes
 >>> @dataclass(frozen=True)
 ... class Line:
 ...     slopes: Annotated[np.ndarray, Floats("D")]
 ...     offsets: Annotated[np.ndarray, Floats("D", low=0)]
->>> check_record(Line(np.ones(3), np.ones(2)), Sizes(), "line")
+>>> check_record(Line(np.ones(3), np.ones(2)), AxisSizes(), "line")
 Traceback (most recent call last):
 tagkin.records.rules.Refused: line.offsets has 2 entries where line.slopes has 3
 """
@@ -40,6 +40,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput
 from tagkin.records.rules import (
+    AxisSizes,
     Either,
     Flag,
     Floats,
@@ -47,7 +48,6 @@ from tagkin.records.rules import (
     Number,
     Refused,
     Rule,
-    Sizes,
     Sparse,
     Table,
     Text,
@@ -167,7 +167,7 @@ def _read_form(cls: type) -> Form:
     return Form(parameters, learned, frozenset(left_out))
 
 
-def check_record(value: object, sizes: Sizes, where: str, *, fitted: bool = True) -> None:
+def check_record(value: object, sizes: AxisSizes, where: str, *, fitted: bool = True) -> None:
     """Raise `Refused` if a value in a record, or in a part of it, breaks its rule.
 
     The sizes of the record's axes are added to `sizes`. `where` is its name in the message, and
@@ -231,7 +231,7 @@ def _rule_of_type(kind: object, names: Mapping[str, str] | None = None) -> Rule:
     if origin in (dict, Mapping):
         return Table(_rule_of(args[1]))
     if isinstance(kind, type):
-        return _Part(kind, names or {})
+        return _RecordOf(kind, names or {})
     raise TypeError(f"No rule follows from the annotation {kind}: name one, Annotated[…, rule].")
 
 
@@ -247,13 +247,13 @@ def _options(hint: object) -> tuple[object, ...]:
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
-class _Part(Rule):
+class _RecordOf(Rule):
     """A record of a class or of a subclass, whose axes may have other names outside."""
 
     def __init__(self, cls: type, names: Mapping[str, str]):
         self._class, self._names = cls, names
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not isinstance(value, self._class):
             name = type(value).__name__
             raise Refused(where, f"is a {name}, not a {self._class.__name__}")
@@ -263,11 +263,11 @@ class _Part(Rule):
 class _Passed(Rule):
     """A parameter from the user: a number, a text, an array, a record, or several."""
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if value is None or isinstance(value, (bool, str)):
             return
         if is_storable(type(value)):
-            check_record(value, Sizes(), where, fitted=False)
+            check_record(value, AxisSizes(), where, fitted=False)
         elif isinstance(value, (int, float)):
             Number().check(value, sizes, where)
         elif isinstance(value, (dict, list)):
@@ -276,8 +276,8 @@ class _Passed(Rule):
                 self._check(entry, sizes, f"{where}[{key!r:.60}]")
         elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
             wide = value.astype(np.float32) if value.dtype == np.float16 else value
-            Floats(*(f"axis {i}" for i in range(wide.ndim))).check(wide, Sizes(), where)
+            Floats(*(f"axis {i}" for i in range(wide.ndim))).check(wide, AxisSizes(), where)
         elif hasattr(value, "indptr"):
-            Sparse("rows", "columns", low=-1e30).check(value, Sizes(), where)
+            Sparse("rows", "columns", low=-1e30).check(value, AxisSizes(), where)
         elif not isinstance(value, np.ndarray):
             raise Refused(where, f"is a {type(value).__name__}")

@@ -4,6 +4,9 @@ A field is annotated with its rule, ``coef: Annotated[Array, Floats("m", "D")]``
 letters: N images, D labels, d features, m dimensions of an embedding, r landmarks of a space, p
 landmarks of a read-out, q text features. Fields of one model that name the same letter must agree
 on its size. Axes with longer names may be empty. See `tagkin.records.forms`.
+
+Parameters of estimators have `check_parameters` instead, nine methods of a few lines: they may be
+NumPy's numbers, and a message says what to pass, not which part of a file is damaged.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 __all__ = [
+    "AxisSizes",
     "Choice",
     "Either",
     "FileNames",
@@ -32,7 +36,6 @@ __all__ = [
     "Refused",
     "Rule",
     "Size",
-    "Sizes",
     "Sparse",
     "Table",
     "Text",
@@ -53,7 +56,7 @@ class Refused(Exception):
         super().__init__(f"{where} {reason}")
 
 
-class Sizes:
+class AxisSizes:
     """Sizes of the axes of a record, each with the field in which it was first seen."""
 
     def __init__(self) -> None:
@@ -74,7 +77,7 @@ class Sizes:
         seen = self._seen.get(self._names.get(axis, axis))
         return None if seen is None else seen[0]
 
-    def rename(self, axes: Mapping[str, str]) -> Sizes:
+    def rename(self, axes: Mapping[str, str]) -> AxisSizes:
         """Return the sizes for a part that has other names for some axes: own name → outer."""
         part = copy(self)
         outer = {own: self._names.get(name, name) for own, name in axes.items()}
@@ -107,13 +110,13 @@ class Rule(ABC):
         setattr(rule, name, True)
         return rule
 
-    def check(self, value: object, sizes: Sizes, where: str) -> None:
+    def check(self, value: object, sizes: AxisSizes, where: str) -> None:
         """Raise `Refused` if the value breaks the rule."""
         if not (value is None and self.may_be_none):
             self._check(value, sizes, where)
 
     @abstractmethod
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         """Check a value that is not an allowed None."""
 
 
@@ -128,7 +131,7 @@ class Number(Rule):
     high: float = _LARGEST
     above: float = -math.inf
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise Refused(where, f"is {describe_value(value)}, not a number")
         if value <= self.above:
@@ -144,7 +147,7 @@ class Whole(Number):
     low: float = 0
     high: float = _MOST
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if type(value) is not int:
             raise Refused(where, f"is {describe_value(value)}, not a whole number")
         super()._check(value, sizes, where)
@@ -156,7 +159,7 @@ class Size(Rule):
 
     axis: str
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         Whole().check(value, sizes, where)
         assert isinstance(value, int)
         sizes.note(self.axis, value, where)
@@ -165,7 +168,7 @@ class Size(Rule):
 class Flag(Rule):
     """True or False."""
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if type(value) is not bool:
             raise Refused(where, f"is {describe_value(value)}, neither true nor false")
 
@@ -176,7 +179,7 @@ class Text(Rule):
 
     pattern: str = ""
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not isinstance(value, str):
             raise Refused(where, f"is {describe_value(value)}, not a text")
         if self.pattern and not re.fullmatch(self.pattern, value):
@@ -189,7 +192,7 @@ class Choice(Rule):
 
     names: Sequence[str]
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not isinstance(value, str) or value not in self.names:
             raise Refused(where, f"is {describe_value(value)}, none of {', '.join(self.names)}")
 
@@ -206,7 +209,7 @@ class _Array(Rule):
     def __init__(self, *axes: str):
         self.axes = axes
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
             raise Refused(where, f"is {describe_value(value)}, not {self.called}")
         if value.ndim != len(self.axes):
@@ -216,7 +219,7 @@ class _Array(Rule):
         if value.size:
             self._check_numbers(value, sizes, where)
 
-    def _check_numbers(self, value: np.ndarray, sizes: Sizes, where: str) -> None:
+    def _check_numbers(self, value: np.ndarray, sizes: AxisSizes, where: str) -> None:
         pass
 
 
@@ -243,7 +246,7 @@ class Floats(_Array):
         self._low, self._high = (-math.inf, math.inf) if endless else (low, high)
         self._triangular, self._unknown = triangular, unknown
 
-    def _check_numbers(self, value: np.ndarray, sizes: Sizes, where: str) -> None:
+    def _check_numbers(self, value: np.ndarray, sizes: AxisSizes, where: str) -> None:
         if value.dtype.itemsize < 4:
             raise Refused(where, f"is an array of {value.dtype}")
         if self._unknown:
@@ -270,7 +273,7 @@ class Indices(_Array):
         super().__init__(*axes)
         self._below, self._ascending = below, ascending
 
-    def _check_numbers(self, value: np.ndarray, sizes: Sizes, where: str) -> None:
+    def _check_numbers(self, value: np.ndarray, sizes: AxisSizes, where: str) -> None:
         below = sizes.get(self._below) if self._below else _MOST
         least, most = int(value.min()), int(value.max())
         if below is None:
@@ -297,11 +300,11 @@ class Sparse(Rule):
     low: float = 0.0
     high: float = _LARGEST
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not hasattr(value, "indptr"):
             raise Refused(where, f"is {describe_value(value)}, not a sparse matrix")
         matrix: Any = value  # of SciPy, which this module does not import
-        Floats("entries", low=self.low, high=self.high).check(matrix.data, Sizes(), where)
+        Floats("entries", low=self.low, high=self.high).check(matrix.data, AxisSizes(), where)
         if not matrix.has_canonical_format:
             raise Refused(where, "has entries that are not in order, or twice")
         sizes.note(self.rows, matrix.shape[0], where)
@@ -317,7 +320,7 @@ class Texts(Rule):
 
     axis: str = ""
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         n = len(_check_texts(value, where))
         if self.axis:
             sizes.note(self.axis, n, where)
@@ -327,7 +330,7 @@ class Texts(Rule):
 class FileNames(Texts):
     """Names of files, none of which leads out of its folder."""
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         super()._check(value, sizes, where)
         names = _check_texts(value, where)
         joined = "\0".join(names)
@@ -345,7 +348,7 @@ class TextLists(Rule):
 
     axis: str
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not isinstance(value, list):
             raise Refused(where, f"is {describe_value(value)}, not lists of texts")
         if not set(map(type, value)) <= {list} or not set(
@@ -366,7 +369,7 @@ class Table(Rule):
     def __init__(self, of: Rule):
         self.of = of
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not isinstance(value, dict) or not all(type(key) is str for key in value):
             raise Refused(where, f"is {describe_value(value)}, not a table")
         for key, entry in value.items():
@@ -379,7 +382,7 @@ class ListOf(Rule):
     def __init__(self, of: Rule):
         self.of = of
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         if not isinstance(value, list):
             raise Refused(where, f"is {describe_value(value)}, not a list")
         for i, entry in enumerate(value):
@@ -392,7 +395,7 @@ class Either(Rule):
     def __init__(self, *rules: Rule):
         self._rules = rules
 
-    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: AxisSizes, where: str) -> None:
         refusals = []
         for rule in self._rules:
             try:

@@ -13,13 +13,11 @@ if TYPE_CHECKING:
         regularization_of_public_code as regularization_of_public_code,
     )
     from tagkin.space.semantic_space import SemanticSpace as SemanticSpace
-    from tagkin.space.views import Chi2View as Chi2View
     from tagkin.space.views import IndicatorView as IndicatorView
     from tagkin.space.views import TextView as TextView
     from tagkin.space.views import as_text_view as as_text_view
 
 __all__ = [
-    "Chi2View",
     "IndicatorView",
     "LandmarkMap",
     "Landmarks",
@@ -34,7 +32,6 @@ __all__ = [
 
 # At first use: embedding needs neither an estimator nor what learns.
 _HOMES = {
-    "Chi2View": "views",
     "IndicatorView": "views",
     "LandmarkMap": "landmark_map",
     "SemanticSpace": "semantic_space",

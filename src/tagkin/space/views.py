@@ -10,27 +10,14 @@ from typing import Annotated, Protocol, Self, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import (
-    Array,
-    check_integer,
-    check_label_matrix,
-    like,
-    namespace,
-    row_blocks,
-    to_numpy,
-)
-from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
+from tagkin.arrays import Array, check_integer, check_label_matrix, namespace, row_blocks, to_numpy
+from tagkin.arrays.namespaces import LabelMatrix, is_sparse
 from tagkin.errors import InvalidInput
-from tagkin.kernels import ExpChi2
-from tagkin.kernels.exp_chi2 import mean_chi2
-from tagkin.records.forms import Axes, storable
-from tagkin.records.rules import Indices, Number, Size
-from tagkin.space.landmark_map import LandmarkMap
+from tagkin.records.forms import storable
+from tagkin.records.rules import Indices, Size
 
-__all__ = ["Chi2View", "IndicatorView", "TextView", "as_text_view", "text_features"]
+__all__ = ["IndicatorView", "TextView", "as_text_view", "text_features"]
 
 
 @runtime_checkable
@@ -110,111 +97,15 @@ def _n_images(Y: LabelMatrix) -> np.ndarray:
     return np.sum([to_numpy((Y[rows] != 0).sum(axis=0)) for rows in blocks], axis=0)
 
 
-@storable
-class Chi2View(TransformerMixin, BaseEstimator):
-    """Features T̂ whose inner products are the exp-χ² kernel of tag vectors, through landmarks.
-
-    T̂ T̂ᵀ ≈ exp(−χ²(a, b) / 2C), χ² = Σ (a − b)² / (a + b), C the mean χ² over all pairs of
-    training images (the paper's equation 8, for denoised tags). It is exact with as many landmarks
-    as images. Y may be sparse, and becomes dense in blocks only.
-
-    Parameters
-    ----------
-    n_landmarks : int, default 1024
-        At most this many features, chosen by randomly pivoted Cholesky among a random sample
-        of at least twice as many images.
-    random_state : int, RandomState or None, default 0
-        Seed of both samples.
-
-    Attributes
-    ----------
-    scale_ : float
-        C.
-    scale_error_ : float
-        Its standard error: 0 up to 512 images; above, C is estimated from a sample of pairs.
-    map_ : LandmarkMap
-        The fitted map.
-    """
-
-    map_: Annotated[LandmarkMap, Axes(r="q", d="label")]
-    scale_: Annotated[float, Number(above=0)]
-    scale_error_: Annotated[float, Number(low=0)]
-
-    def __init__(self, n_landmarks: int = 1024, random_state: Seed = 0):
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
-
-    def fit(self, Y: Array, y: object = None) -> Self:
-        """Estimate C and choose the landmarks among the rows of Y (N×D), non-negative.
-
-        Parameters
-        ----------
-        Y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        y : ignored
-            For scikit-learn; not used.
-        """
-        check_integer("n_landmarks", self.n_landmarks)
-        Y = check_label_matrix(Y)
-        rng = check_random_state(self.random_state)
-        scale, error = mean_chi2(Y, rng)
-        if scale == 0:
-            scale = 1.0  # all images have the same tags, so every scale gives the same kernel
-        n_candidates = min(Y.shape[0], max(2 * int(self.n_landmarks), 2048))
-        candidates = np.sort(rng.choice(Y.shape[0], size=n_candidates, replace=False))
-        seed = int(rng.randint(2**31 - 1))
-        landmark_map = LandmarkMap(ExpChi2(scale), self.n_landmarks, random_state=seed)
-        sample = Y[candidates]
-        self.map_ = landmark_map.fit(sample.toarray() if is_sparse(sample) else sample)
-        self.scale_, self.scale_error_ = scale, error
-        return self
-
-    def transform(self, Y: Array) -> Array:
-        """Return features T̂ (n×r) of tag vectors Y (n×D), in Y's floating dtype.
-
-        Features of sparse vectors have the dtype and the device of the landmarks.
-        """
-        check_is_fitted(self)
-        Y = check_label_matrix(Y, n_labels=self.map_.n_features_in_)
-        if not is_sparse(Y):
-            return self.map_.transform(Y)
-        points, r = self.map_.landmarks_.points, self.map_.factor_.shape[0]
-        xp = namespace(points)
-        features = xp.empty((Y.shape[0], r), dtype=points.dtype, device=points.device)
-        for rows in row_blocks(Y.shape[0], 8 * (Y.shape[1] + r)):
-            features[rows] = self.map_.transform(like(Y[rows], points))
-        return features
-
-    def describe(self) -> list[str]:
-        """Return a few sentences that describe this view."""
-        check_is_fitted(self)
-        r, n_labels = self.map_.landmarks_.points.shape
-        return [
-            f"Maps {n_labels:,} labels by {r:,} landmarks under the exp-χ² kernel.",
-            f"Its scale C is {self.scale_:.4g}, with a standard error of {self.scale_error_:.2g}.",
-        ]
-
-
-# Views that need only Y have a name; `WordVectorView` needs the names of the labels.
-_VIEWS = {"chi2": Chi2View, "indicator": IndicatorView}
-
-# Views that need more than Y, and how to make them, for an error message.
-_MADE_BY_HAND = {"ontology": "tagkin.labels.OntologyView(names), with the labels' names"}
-
-
 def as_text_view(view: str | TextView) -> TextView:
     """Return an unfitted copy of a view, from a name or an object with fit and transform."""
     if isinstance(view, str):
-        if view in _MADE_BY_HAND:
+        if view != "indicator":
             raise InvalidInput(
-                f"The text view {view!r} has no default. Pass {_MADE_BY_HAND[view]}."
+                f"Unknown text view {view!r}. Use 'indicator', or an object with fit(Y) and "
+                "transform(Y), such as tagkin.paper.Chi2View()."
             )
-        if view not in _VIEWS:
-            raise InvalidInput(
-                f"Unknown text view {view!r}. Use one of {', '.join(sorted(_VIEWS))}, or an object "
-                "with fit(Y) and transform(Y)."
-            )
-        return _VIEWS[view]()
+        return IndicatorView()
     if isinstance(view, type) or not isinstance(view, TextView):
         raise InvalidInput(
             f"text_view must be a name or an object with fit and transform; found {view!r}."

@@ -30,10 +30,10 @@ _PACKAGES = frozenset(
     [
         "annotator",
         "calibration",
-        "denoising",
         "kernels",
         "labels",
         "neighbors",
+        "paper",
         "space",
         "tag_meanings",
         "transfer",

@@ -21,7 +21,7 @@ from tagkin.arrays.checks import not_fitted
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, Parameter, StorageError
 from tagkin.filesystem import check_parent, folder_lock, is_litter, is_scratch, write_whole
 from tagkin.records.forms import check_record, form_of, is_storable
-from tagkin.records.rules import Refused, Sizes
+from tagkin.records.rules import AxisSizes, Refused
 from tagkin.storage.encoding import decode, encode
 from tagkin.storage.model_file import MODEL, is_model_file, model_bytes, read_model
 from tagkin.version import __version__
@@ -57,7 +57,7 @@ def save(model: object, folder: str | os.PathLike[str], *, overwrite: bool = Fal
     >>> import tempfile
     >>> import numpy as np
     >>> import tagkin
-    >>> model = tagkin.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
+    >>> model = tagkin.paper.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
     >>> folder = tempfile.mkdtemp() + "/model"
     >>> tagkin.save(model, folder).name
     'model'
@@ -75,7 +75,7 @@ def save(model: object, folder: str | os.PathLike[str], *, overwrite: bool = Fal
     arrays: dict[str, np.ndarray] = {}
     settings = encode(model, "model", arrays)
     try:
-        check_record(decode(settings, arrays), Sizes(), "model")
+        check_record(decode(settings, arrays), AxisSizes(), "model")
     except (Refused, DamagedModel) as refusal:
         reason = str(refusal).rstrip(".")
         raise InvalidInput(
@@ -226,7 +226,7 @@ def load(folder: str | os.PathLike[str], *, device: object = None) -> Any:  # th
     >>> import tempfile
     >>> import numpy as np
     >>> import tagkin
-    >>> model = tagkin.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
+    >>> model = tagkin.paper.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
     >>> folder = tagkin.save(model, tempfile.mkdtemp() + "/model")
     >>> tagkin.load(folder).n_labels_
     2
@@ -236,7 +236,7 @@ def load(folder: str | os.PathLike[str], *, device: object = None) -> Any:  # th
         model = decode(*read_model(folder))
         if not hasattr(model, "describe"):
             raise DamagedModel(f"{folder} holds {type(model).__name__}, which is not a model.")
-        check_record(model, Sizes(), "model")
+        check_record(model, AxisSizes(), "model")
         if device is not None:
             _place(model, device)
     except (StorageError, MissingExtra, InvalidInput):

@@ -17,7 +17,7 @@ import numpy as np
 
 from tagkin.errors import StorageError
 from tagkin.records.forms import check_record
-from tagkin.records.rules import Floats, Refused, Sizes
+from tagkin.records.rules import AxisSizes, Floats, Refused
 
 if TYPE_CHECKING:
     from tagkin.lexicons import SentenceEncoder
@@ -61,7 +61,7 @@ class WordMap:
             tensors = load(content)
             arrays = {f.name: tensors[f.name].astype(np.float32) for f in fields(cls)}
             record = cls(**arrays)
-            check_record(record, Sizes(), "word map")
+            check_record(record, AxisSizes(), "word map")
         except (SafetensorError, KeyError, Refused) as error:
             raise StorageError(
                 f"The map from photographs to words is damaged: {error}. Install tagkin again."

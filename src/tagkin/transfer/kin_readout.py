@@ -177,7 +177,7 @@ class KinReadout(NeighborTransfer):
     def components(self, X: Array) -> Components:
         """Return the logits of votes and read-out for embeddings X (n×m), on the host."""
         self._check_fitted()
-        return self.model_.components(self._check_queries(X))
+        return self.model_.components(self.check_queries(X))
 
     def _has_probabilities(self) -> bool:
         return True

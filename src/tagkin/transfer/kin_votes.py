@@ -192,7 +192,7 @@ class KinVotes(NearestVotes):
         weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
         against = on_device_of(sums_over_lists(self.rejected, indices, weights), votes)
         # rounding may bring votes slightly above the known ones
-        silent = xp.clip(known - votes, 0, None) + NUMBERS.prior * (1 - share)
+        silent = xp.clip(known - votes, 0.0, None) + NUMBERS.prior * (1 - share)
         return scores - xp.log1p((NUMBERS.rejection - 1) * against / silent)
 
     def _known_votes(self, neighbors: Neighbors, complete: np.ndarray) -> np.ndarray:

@@ -186,15 +186,22 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def _known_names(self) -> np.ndarray | None:
         return getattr(self, "_label_names", None)  # not set by `RidgeTransfer.of_space`
 
-    def _check_fit_input(self, X: Array, y: Array | None) -> tuple[Array, scipy.sparse.csr_array]:
-        """Return checked embeddings (N×m), and a sparse copy of the labels (N×D)."""
+    def check_fit_input(self, X: Array, y: Array | None) -> tuple[Array, scipy.sparse.csr_array]:
+        """Return checked embeddings (N×m), and a sparse copy of the labels (N×D).
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+        y : array or sparse matrix of shape (N, D)
+        """
         embeddings = check_finite_features(X)
         return embeddings, self._as_labels(y, embeddings.shape[0])
 
     def _as_labels(self, y: Array | None, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows)
 
-    def _check_queries(self, X: Array) -> Array:
+    def check_queries(self, X: Array) -> Array:
+        """Return checked embeddings (n×m) of new images."""
         self._check_fitted()
         embeddings = check_finite_features(X)
         check_same_features(self, X)

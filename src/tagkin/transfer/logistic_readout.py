@@ -135,7 +135,7 @@ class LogisticReadout(LabelTransfer):
             Probabilities of unknown labels. They count with a weight of 0.3.
         """
         self.check_parameters()
-        embeddings, labels = self._check_fit_input(X, y)
+        embeddings, labels = self.check_fit_input(X, y)
         names = label_names(y)
         checked = None if rejected is None else check_rejections(rejected, labels, names)
         mask = check_complete(complete, labels.shape[0])
@@ -194,7 +194,7 @@ class LogisticReadout(LabelTransfer):
 
     def decision_function(self, X: Array) -> Array:
         """Return the logit of every label for every image, shape (n, D)."""
-        embeddings = self._check_queries(X)
+        embeddings = self.check_queries(X)
         return self.readout_.decision_function(embeddings)
 
     def describe(self) -> list[str]:

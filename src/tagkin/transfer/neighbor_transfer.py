@@ -67,7 +67,7 @@ class NeighborTransfer(LabelTransfer):
             come from all images.
         """
         self.check_parameters()
-        embeddings, labels = self._check_fit_input(X, y)
+        embeddings, labels = self.check_fit_input(X, y)
         names = label_names(y)
         index = ExactNeighbors(self.metric).fit(embeddings)
         model = self._learn(labels, self._neighbors_of_fitted(index, embeddings, groups))
@@ -88,7 +88,7 @@ class NeighborTransfer(LabelTransfer):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
-        model, embeddings = self._searchable_model(), self._check_queries(X)
+        model, embeddings = self._searchable_model(), self.check_queries(X)
         added = self._as_labels(y, embeddings.shape[0])
         if added.shape[1] < model.n_labels:
             raise InvalidInput(
@@ -152,11 +152,11 @@ class NeighborTransfer(LabelTransfer):
 
         If an approximate index returns fewer, lists end with index −1 at distance ∞.
         """
-        return self._searchable_model().kneighbors(self._check_queries(X))
+        return self._searchable_model().kneighbors(self.check_queries(X))
 
     def decision_function(self, X: Array) -> Array:
         """Return the score of every label for every image, shape (n, D)."""
-        return self._searchable_model().decision_function(self._check_queries(X))
+        return self._searchable_model().decision_function(self.check_queries(X))
 
     def score_neighbors(self, indices: Array, distances: Array, X: Array | None = None) -> Array:
         """Return the score of every label, shape (n, D), from known neighbours.
@@ -187,7 +187,7 @@ class NeighborTransfer(LabelTransfer):
             Shares are the neighbours' weights, scaled to add up to the score. If no neighbour has
             a label, its lists are empty.
         """
-        model, embeddings = self._searchable_model(), self._check_queries(X)
+        model, embeddings = self._searchable_model(), self.check_queries(X)
         names = self.classes_.tolist()
         columns = label_lists(labels, embeddings.shape[0], names)
         return model.explain(columns, names, embeddings=embeddings)

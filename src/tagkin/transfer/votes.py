@@ -141,7 +141,7 @@ class NeighborVotes(ABC):
         """
         before = widen(self.labels, labels.shape[1])
         grown = self.relabel(scipy.sparse.vstack([before, labels], format="csr"), **known)
-        self._filled_index().add(embeddings)
+        self.filled_index().add(embeddings)
         return grown
 
     def relabel(self, labels: scipy.sparse.csr_array, **known: LabelMatrix | None) -> Self:
@@ -187,7 +187,8 @@ class NeighborVotes(ABC):
         """Return the evidence for final scores from the evidence for scores of votes."""
         return evidence
 
-    def _filled_index(self) -> ExactNeighbors:
+    def filled_index(self) -> ExactNeighbors:
+        """Return the index of the embeddings."""
         assert self.index is not None, "The record has no embeddings to search."
         return self.index
 
@@ -260,7 +261,7 @@ class NearestVotes(NeighborVotes):
         return min(self.n_neighbors, self.n_images)
 
     def _neighbors_of(self, embeddings: Array) -> Neighbors:
-        index = self._filled_index()
+        index = self.filled_index()
         k = min(self.n_neighbors, index.n_points_)
         return on_host_or_accelerator(index.kneighbors(embeddings, k))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.datasets import MIRFLICKR_LABELS, load_mirflickr
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import StorageError
 from tests.experiments.datasets.writers import mirflickr, write
 
 
@@ -25,17 +25,6 @@ def test_labels_tags_and_split(tmp_path):
 
 def test_images_need_not_be_there(tmp_path):
     assert load_mirflickr(mirflickr(tmp_path, images=False)).files is None
-
-
-def test_other_labels_and_another_split(tmp_path):
-    mirflickr(tmp_path)
-    write(tmp_path, "mirflickr25k_annotations_v080/dog_r1.txt", "3\n")
-    data = load_mirflickr(tmp_path, labels=["dog_r1", "sky"], test_images=[4, 1])
-    assert data.label_names == ["dog_r1", "sky"]
-    assert data.labels.toarray().tolist() == [[0, 1], [0, 1], [1, 1], [0, 1]]
-    assert data.test.tolist() == [0, 3]
-    with pytest.raises(InvalidInput, match="from 1 to 4"):
-        load_mirflickr(tmp_path, test_images=[0])
 
 
 def test_an_image_without_tags(tmp_path):
@@ -73,6 +62,16 @@ def test_damage(tmp_path, path, content, what):
     write(mirflickr(tmp_path), path, content)
     with pytest.raises(StorageError, match=what):
         load_mirflickr(tmp_path)
+
+
+def test_where_nothing_is_there_one_sentence_says_so(tmp_path):
+    with pytest.raises(StorageError) as caught:
+        load_mirflickr(tmp_path)
+    assert str(caught.value) == (
+        f"MIRFlickr-25k is not in {tmp_path}. Set TAGKIN_DATA to the folder that has it, or get it "
+        "(mirflickr25k.zip, mirflickr25k_annotations_v080.zip) from LIACS Medialab, Leiden "
+        "University (press.liacs.nl/mirflickr)."
+    )
 
 
 def test_very_many_missing_files_are_counted(tmp_path):

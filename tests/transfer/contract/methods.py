@@ -5,16 +5,8 @@ import functools
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from tagkin.transfer import (
-    KinReadout,
-    LinearSVM,
-    LogisticReadout,
-    NeighborVoting,
-    RidgeTransfer,
-    TagProp,
-    TagRelevance,
-    TwoPassKNN,
-)
+from tagkin.paper import LinearSVM, NeighborVoting, RidgeTransfer, TagProp, TagRelevance, TwoPassKNN
+from tagkin.transfer import KinReadout, LogisticReadout
 from tests.conftest import make_collection
 
 NEIGHBOR_METHODS = {

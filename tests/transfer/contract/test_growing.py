@@ -8,10 +8,8 @@ from sklearn.base import clone
 from tagkin import SemanticSpace, load, save
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import nearest
-from tagkin.transfer import (
-    KinReadout,
-    TagProp,
-)
+from tagkin.paper import TagProp
+from tagkin.transfer import KinReadout
 from tests.conftest import assert_same, needs_torch
 from tests.transfer.contract.methods import (
     each_method,

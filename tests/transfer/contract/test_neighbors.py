@@ -8,11 +8,8 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors, nearest
-from tagkin.transfer import (
-    KinReadout,
-    NeighborVoting,
-    TagProp,
-)
+from tagkin.paper import NeighborVoting, TagProp
+from tagkin.transfer import KinReadout
 from tests.conftest import assert_same
 from tests.transfer.contract.methods import (
     each_neighbor_method,

@@ -8,13 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 import tagkin
 from tagkin.errors import InvalidInput
-from tagkin.transfer import (
-    LinearSVM,
-    NeighborVoting,
-    RidgeTransfer,
-    TagProp,
-    TwoPassKNN,
-)
+from tagkin.paper import LinearSVM, NeighborVoting, RidgeTransfer, TagProp, TwoPassKNN
 from tests.conftest import assert_same
 from tests.transfer.contract.methods import (
     each_method,

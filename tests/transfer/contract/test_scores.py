@@ -10,14 +10,8 @@ from sklearn.base import clone
 
 import tagkin
 from tagkin.errors import InvalidInput
-from tagkin.transfer import (
-    KinReadout,
-    LinearSVM,
-    LogisticReadout,
-    Suggestion,
-    TagProp,
-    TagRelevance,
-)
+from tagkin.paper import LinearSVM, TagProp, TagRelevance
+from tagkin.transfer import KinReadout, LogisticReadout, Suggestion
 from tests.conftest import assert_same, make_collection, needs_torch
 from tests.transfer.contract.methods import (
     each_method,

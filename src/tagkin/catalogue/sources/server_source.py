@@ -31,7 +31,7 @@ from tagkin.collection.capture import capture_of
 from tagkin.collection.facts import Facts
 from tagkin.collection.levels import merge_tags
 from tagkin.collection.sidecars import Written
-from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
+from tagkin.errors import InvalidInput, UnreadableImage, WriteError
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import Failure, content_digest, encode_jpeg, read_bytes, thumbnail
 from tagkin.progress import Progress
@@ -135,7 +135,7 @@ class ServerSource:
             if self._lost_tags(photo, tags):
                 tags = self._ask_tags(photo, tags)
                 listed = listed._replace(beside=_hash(photo, tags))
-        except (UnreadableImage, SidecarError) as error:
+        except (UnreadableImage, WriteError) as error:
             return Reading(listed, None, None, [Failure(listed.file, str(error))])
         lists = {f"//{self._name}": _list_of(self._name, tags)}
         return Reading(listed, digest, ListsRead(lists), [], photo.facts)
@@ -201,7 +201,7 @@ class ServerSource:
         n_finished = 0
         for write in writes.unfinished():
             path = path_of(self._database, write.photograph, exists=True)
-            with suppress(SidecarError):  # another photograph by now: nobody knows what it had
+            with suppress(WriteError):  # another photograph by now: nobody knows what it had
                 tags = None if path is None else self._server.find_tags(path)
                 before = read_json(write.before or b"[]", list)
                 _settle(writes, write.id, write.added, before, tags or {})
@@ -234,7 +234,7 @@ class ServerSource:
         _store_tags(self._database, write.photograph, tags)
         if left := [tag for tag, id in write.added if id in tags]:
             reasons = ", ".join(sorted(set(refused.values()))) or "it does not say why"
-            raise SidecarError(f"{name} did not remove {', '.join(left)}: {reasons}.")
+            raise WriteError(f"{name} did not remove {', '.join(left)}: {reasons}.")
         if len(ids) < len(write.added):
             said = f"somebody removed tags of this run in {name} since"
             return FileUndone(path, write.tags, "kept", said)
@@ -263,7 +263,7 @@ class _ServerWriter:
         name, server = server_name(self._database.root), self._server
         before = server.find_tags(photo.path, to_write=True)
         if before is None:
-            raise SidecarError(f"{photo.path}: not in {name} any more. Scan, then write again.")
+            raise WriteError(f"{photo.path}: not in {name} any more. Scan, then write again.")
         ids = server.make_tags(photo.tags)
         pairs = [(tag, ids[tag]) for tag in photo.tags]
         missing = [(tag, id) for tag, id in pairs if id not in before]
@@ -279,7 +279,7 @@ class _ServerWriter:
         if lost := [(tag, id) for tag, id in missing if id not in tags]:
             reason = refused.get(lost[0][1]) or "it does not say why"
             words = ", ".join(tag for tag, _ in lost)
-            raise SidecarError(f"{photo.path}: {name} did not take {words}: {reason}.")
+            raise WriteError(f"{photo.path}: {name} did not take {words}: {reason}.")
         return [replace(plan, tags=[tag for tag, _ in missing], state="written")]
 
     def _plan(

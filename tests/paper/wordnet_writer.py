@@ -6,7 +6,7 @@ in comments; the unit cancels in a similarity.
 
 from pathlib import Path
 
-from tagkin.lexicons.wordnet import WordNet
+from tagkin.paper.wordnet import WordNet
 
 # name -> words, hypernyms ("@i" marks an instance), own count of the first word, its bits
 SYNSETS = {

@@ -12,9 +12,9 @@ from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.neighbors.lists import check_n_neighbors
+from tagkin.paper.voting_records import CountVotes, RelevanceVotes, TwoPassVotes
 from tagkin.records.forms import storable
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
-from tagkin.transfer.voting_records import CountVotes, RelevanceVotes, TwoPassVotes
 
 __all__ = ["NeighborVoting", "TagRelevance", "TwoPassKNN"]
 
@@ -42,7 +42,7 @@ class NeighborVoting(NeighborTransfer):
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin.transfer import NeighborVoting
+    >>> from tagkin.paper import NeighborVoting
     >>> X = np.array([[1, 0], [2, 0], [0, 1]])
     >>> Y = np.array([[1, 0], [1, 1], [0, 1]])
     >>> model = NeighborVoting(n_neighbors=2).fit(X, Y)
@@ -99,7 +99,7 @@ class TagRelevance(NeighborVoting):
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin import TagRelevance
+    >>> from tagkin.paper import TagRelevance
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = TagRelevance(n_neighbors=2).fit(Z, Y)
@@ -149,7 +149,7 @@ class TwoPassKNN(NeighborTransfer):
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin import TwoPassKNN
+    >>> from tagkin.paper import TwoPassKNN
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = TwoPassKNN(n_per_label=1).fit(Z, Y)

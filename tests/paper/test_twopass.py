@@ -9,7 +9,7 @@ import scipy.sparse
 
 import tagkin
 from tagkin.neighbors import nearest
-from tagkin.transfer import TwoPassKNN
+from tagkin.paper import TwoPassKNN
 from tests.conftest import make_collection
 
 
@@ -118,7 +118,7 @@ def test_rows_of_the_authors_form_add_up_to_one(collection):
 def test_many_labels_in_little_memory(collection):
     """With hundreds of labels the union is long; blocks follow it."""
     X, X_new = collection.X, collection.X_new[:8]
-    Y = scipy.sparse.random_array((150, 300), density=0.02, rng=np.random.default_rng(0))
+    Y = scipy.sparse.random_array((150, 300), density=0.02, random_state=np.random.default_rng(0))
     model = TwoPassKNN(2).fit(X, Y > 0)
     expected = model.decision_function(X_new)
     with tagkin.memory_budget(50_000):

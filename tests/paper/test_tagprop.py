@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from tagkin.arrays.labels import as_labels
 from tagkin.neighbors import nearest
-from tagkin.transfer import TagProp
-from tagkin.transfer.likelihood import (
+from tagkin.paper import TagProp
+from tagkin.paper.likelihood import (
     Sigmoids,
     distance_loss,
     fit_label_sigmoids,
@@ -23,8 +23,8 @@ from tagkin.transfer.likelihood import (
     rank_weights,
     sigmoid_problem,
 )
+from tagkin.paper.pairs import Pairs
 from tagkin.transfer.neighbor_lists import distance_weights
-from tagkin.transfer.pairs import Pairs
 from tests.conftest import make_collection
 
 N, K, D = 40, 6, 5

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 import tagkin
 from tagkin import SemanticSpace
 from tagkin.kernels import ArcCosine
-from tagkin.transfer import LinearSVM, RidgeTransfer
+from tagkin.paper import LinearSVM, RidgeTransfer
 from tests.conftest import assert_same, make_collection
 
 

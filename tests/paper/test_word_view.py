@@ -9,12 +9,12 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
-from tagkin.labels import WordVectorView
-from tagkin.lexicons.word_vectors import WordVectors
+from tagkin.paper import WordVectorView
+from tagkin.paper.word_vectors import WordVectors
 from tagkin.space.views import TextView, as_text_view
 from tests.conftest import assert_same, make_collection, needs_torch
 from tests.labels.given import GivenFeatures
-from tests.lexicons.test_word_vectors import needs_words
+from tests.paper.test_word_vectors import needs_words
 
 NAMES = ["dog", "gnu", "light", "traffic light"]
 

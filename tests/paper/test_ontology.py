@@ -5,8 +5,8 @@ from sklearn.base import clone
 
 from tagkin import SemanticSpace, load, save
 from tagkin.errors import InvalidInput
-from tagkin.labels.ontology import OntologyView, psd_factor
-from tagkin.lexicons.wordnet import WordNet
+from tagkin.paper.ontology import OntologyView, psd_factor
+from tagkin.paper.wordnet import WordNet
 from tagkin.space.views import TextView, as_text_view
 from tests.conftest import (
     assert_same,
@@ -16,7 +16,7 @@ from tests.conftest import (
     relative_error,
 )
 from tests.labels.given import GivenFeatures
-from tests.lexicons.wordnet_writer import write_wordnet
+from tests.paper.wordnet_writer import write_wordnet
 
 NAMES = ["dog", "cat", "bat", "racket", "unicorn", "yeti"]
 

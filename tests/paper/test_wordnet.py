@@ -8,9 +8,9 @@ import pytest
 
 from tagkin import memory_budget
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.lexicons import wordnet as wordnet_module
-from tagkin.lexicons.wordnet import WordNet
-from tests.lexicons.wordnet_writer import SYNSETS, names, offset, write_counts, write_wordnet
+from tagkin.paper import wordnet as wordnet_module
+from tagkin.paper.wordnet import WordNet
+from tests.paper.wordnet_writer import SYNSETS, names, offset, write_counts, write_wordnet
 
 # --- words ---
 
@@ -179,7 +179,7 @@ def test_the_data_package_is_not_run(tmp_path, forked):
     (package / "__init__.py").write_text("raise SystemExit('imported')")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from tagkin.lexicons.wordnet import WordNet; print(len(WordNet().senses('bat')))"
+        "from tagkin.paper.wordnet import WordNet; print(len(WordNet().senses('bat')))"
     )
     process = forked(["-c", code], stdout=subprocess.PIPE, text=True)
     shown, _ = process.communicate()

@@ -85,7 +85,7 @@ class WordNet:
 
     Examples
     --------
-    >>> from tagkin.lexicons.wordnet import WordNet
+    >>> from tagkin.paper.wordnet import WordNet
     >>> WordNet().lin_similarity("car", "automobile")  # doctest: +SKIP
     1.0
     """

@@ -21,7 +21,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput
-from tagkin.lexicons.word_vectors import FilePath, WordVectors
+from tagkin.paper.word_vectors import FilePath, WordVectors
 from tagkin.records.forms import storable
 from tagkin.records.rules import Flags, Floats, Number
 

@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin import TagDenoiser
-from tagkin.denoising.denoiser import (
-    as_tags,
-    blend_tags,
-    propagate,
-    propagation_weights,
-    spread,
-)
 from tagkin.errors import InvalidInput
+from tagkin.paper import TagDenoiser
+from tagkin.paper.denoiser import as_tags, blend_tags, propagate, propagation_weights, spread
 from tests.conftest import make_collection, needs_torch
 
 

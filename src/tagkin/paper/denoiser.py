@@ -66,7 +66,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin import TagDenoiser
+    >>> from tagkin.paper import TagDenoiser
     >>> X = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
     >>> T = np.array([[1, 0], [0, 0], [0, 1], [0, 1]])
     >>> TagDenoiser(n_neighbors=2, blend=1.0).fit_transform(X, T).toarray().round(1)

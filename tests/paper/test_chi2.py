@@ -1,9 +1,14 @@
-"""χ² distances in both forms, against the sum written out."""
+"""χ² distances in both forms, against the sum written out, and the kernel."""
+
+import math
 
 import numpy as np
 import pytest
+from sklearn.metrics import pairwise
 
-from tagkin.kernels.exp_chi2 import chi2_distances
+from tagkin import memory_budget
+from tagkin.errors import InvalidInput
+from tagkin.paper.exp_chi2 import ExpChi2, chi2_distances
 from tests.conftest import needs_torch
 
 CASES = [
@@ -66,3 +71,32 @@ def test_tensors_take_the_dense_form():
     X = tag_vectors(0.05, 300, 40, np.float64, 0)
     K = chi2_distances(torch.from_numpy(X), torch.from_numpy(X))
     np.testing.assert_allclose(K.numpy(), chi2_distances(X, X), atol=1e-12)
+
+
+def test_exp_chi2_by_hand():
+    X = np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 1.0]])
+    chi2 = 1 / 3 + 4 / 4  # 0/0 counts as 0
+    K = ExpChi2(scale=0.7)(X)
+    np.testing.assert_allclose(K, [[1, np.exp(-chi2 / 1.4)], [np.exp(-chi2 / 1.4), 1]])
+    # by default the scale is the mean over all pairs, diagonal included
+    np.testing.assert_allclose(ExpChi2()(X), ExpChi2(scale=chi2 / 2)(X))
+    assert ExpChi2().resolve(X).scale == pytest.approx(chi2 / 2)
+
+
+def test_exp_chi2_is_scikit_learns():
+    X, Y = (abs(np.random.default_rng(n).standard_normal((n, 20))) for n in (40, 33))
+    X[X < 0.5] = 0
+    expected = pairwise.chi2_kernel(X, Y, gamma=0.25)
+    with memory_budget(2000):
+        np.testing.assert_allclose(ExpChi2(scale=2.0)(X, Y), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, True, "wide"])
+def test_a_scale_is_a_positive_number(value):
+    with pytest.raises(InvalidInput, match="scale of the exp-χ² kernel must be a number above 0"):
+        ExpChi2(scale=value)
+
+
+def test_negative_values_are_refused():
+    with pytest.raises(InvalidInput, match="non-negative"):
+        ExpChi2()(np.array([[1.0, -1.0]]))

@@ -9,14 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    block_rows,
-    namespace,
-    row_blocks,
-    to_numpy,
-)
+from tagkin.arrays import Array, as_block, block_rows, namespace, row_blocks, to_numpy
 from tagkin.arrays.checks import check_positive
 from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
 from tagkin.errors import InvalidInput
@@ -36,7 +29,6 @@ class ExpChi2(Kernel):
     paper's mean over all training pairs, diagonal included.
     """
 
-    name: ClassVar[str] = "exp-chi2"
     non_negative: ClassVar[bool] = True
     scale: Annotated[float | None, Number(above=0)] = None
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tagkin.lexicons.wordnet import WordNet
+from tagkin.paper.wordnet import WordNet
 
 from .wordnet_writer import write_wordnet
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from tagkin.arrays import Array, as_block, like, to_numpy
 from tagkin.arrays.linalg import eigh, matmul
 from tagkin.errors import InvalidInput
-from tagkin.lexicons.wordnet import WordNet
+from tagkin.paper.wordnet import WordNet
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
 
@@ -72,7 +72,7 @@ class OntologyView(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> from tagkin import SemanticSpace
-    >>> from tagkin.labels.ontology import OntologyView
+    >>> from tagkin.paper.ontology import OntologyView
     >>> space = SemanticSpace(text_view=OntologyView(["dog", "cat", "car"]))
     """
 

@@ -13,9 +13,9 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.exact import search
 from tagkin.neighbors.lists import keep_neighbors, sort_lists
+from tagkin.paper.likelihood import smooth
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Number, Whole
-from tagkin.transfer.likelihood import smooth
 from tagkin.transfer.neighbor_lists import (
     distance_weights,
     first_of_each,
@@ -164,7 +164,7 @@ class TwoPassVotes(NeighborVotes):
 
     def _neighbors_of(self, embeddings: Array) -> Neighbors:
         """Return the union of the `n_per_label` nearest images of every label, nearest first."""
-        index = self._filled_index()
+        index = self.filled_index()
         return balanced_neighbors(index, embeddings, self.labels, self.n_per_label)
 
     def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from tagkin.errors import InvalidInput
-from tagkin.transfer import NeighborVoting, TagRelevance
+from tagkin.paper import NeighborVoting, TagRelevance
 from tests.conftest import make_collection
 
 

@@ -6,8 +6,8 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 import tagkin
-from tagkin import TagDenoiser
 from tagkin.errors import InvalidInput
+from tagkin.paper import TagDenoiser
 
 # two kinds of images, three of each; one image of each kind lacks its tag
 TWO_KINDS = np.array([[1, 0.0], [1, 0.01], [1, 0.02], [0, 1.0], [0.01, 1], [0.02, 1]])

@@ -7,9 +7,9 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
-from tagkin.kernels import ExpChi2
-from tagkin.kernels.exp_chi2 import mean_chi2
-from tagkin.space.views import Chi2View, TextView, as_text_view
+from tagkin.paper import Chi2View, ExpChi2
+from tagkin.paper.exp_chi2 import mean_chi2
+from tagkin.space.views import TextView
 from tests.conftest import assert_same, needs_torch
 
 
@@ -93,12 +93,11 @@ def test_the_seed_decides():
     assert not np.array_equal(first, other)
 
 
-def test_a_space_takes_it_by_name_and_finds_what_the_exact_kernel_finds(collection, tmp_path):
+def test_a_space_takes_it_and_finds_what_the_exact_kernel_finds(collection, tmp_path):
     X, Y, X_new = collection
-    assert isinstance(as_text_view("chi2"), Chi2View)
     assert isinstance(Chi2View(), TextView)
     weights = Y * np.random.default_rng(0).random(Y.shape)
-    by_name = SemanticSpace(text_view="chi2").fit(X, weights)
+    by_landmarks = SemanticSpace(text_view=Chi2View()).fit(X, weights)
 
     class ExactView:
         def fit(self, Y):
@@ -109,10 +108,10 @@ def test_a_space_takes_it_by_name_and_finds_what_the_exact_kernel_finds(collecti
             return self.T
 
     exact = SemanticSpace(text_view=ExactView()).fit(X, weights)
-    gram = by_name.transform(X_new) @ by_name.transform(X_new).T
+    gram = by_landmarks.transform(X_new) @ by_landmarks.transform(X_new).T
     np.testing.assert_allclose(gram, exact.transform(X_new) @ exact.transform(X_new).T, atol=1e-9)
-    sparse = SemanticSpace(text_view="chi2").fit(X, scipy.sparse.csr_array(weights))
-    np.testing.assert_allclose(sparse.correlations_, by_name.correlations_, atol=1e-9)
+    sparse = SemanticSpace(text_view=Chi2View()).fit(X, scipy.sparse.csr_array(weights))
+    np.testing.assert_allclose(sparse.correlations_, by_landmarks.correlations_, atol=1e-9)
 
 
 def test_a_stored_view_and_a_space_with_it_are_the_same(collection, tmp_path):

@@ -13,8 +13,8 @@ import numpy as np
 import scipy  # it imports its submodules at first use
 
 from tagkin.arrays import Array, expit, like, namespace
+from tagkin.paper.pairs import Pairs
 from tagkin.transfer.neighbor_lists import beyond_nearest, distance_weights
-from tagkin.transfer.pairs import Pairs
 
 __all__ = [
     "Sigmoids",

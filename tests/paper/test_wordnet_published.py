@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.lexicons.wordnet import WordNet
+from tagkin.paper.wordnet import WordNet
 from tests.conftest import needs_wordnet
 
 ANIMALS = ["dog", "cat", "horse", "bird", "person", "child"]

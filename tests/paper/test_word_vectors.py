@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
-from tagkin.lexicons.word_vectors import WordVectors
+from tagkin.paper.word_vectors import WordVectors
 
 WORDS = {
     "the": [0.5, -1.25, 3.0],

@@ -13,8 +13,7 @@ from tagkin.arrays.blocks import is_out_of_memory
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
-from tagkin.records.forms import storable
-from tagkin.transfer.likelihood import (
+from tagkin.paper.likelihood import (
     Sigmoids,
     fit_distance_weights,
     fit_label_sigmoids,
@@ -22,10 +21,11 @@ from tagkin.transfer.likelihood import (
     likelihood_loss,
     rank_weights,
 )
+from tagkin.paper.pairs import Pairs
+from tagkin.paper.voting_records import TagPropVotes, on_some_image
+from tagkin.records.forms import storable
 from tagkin.transfer.neighbor_lists import distance_weights, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
-from tagkin.transfer.pairs import Pairs
-from tagkin.transfer.voting_records import TagPropVotes, on_some_image
 
 __all__ = ["TagProp"]
 
@@ -98,7 +98,7 @@ class TagProp(NeighborTransfer):
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin import TagProp
+    >>> from tagkin.paper import TagProp
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = TagProp(n_neighbors=2).fit(Z, Y)

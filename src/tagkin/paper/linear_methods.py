@@ -9,15 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    like,
-    namespace,
-    on_accelerator,
-    row_blocks,
-    to_numpy,
-)
+from tagkin.arrays import Array, as_block, like, namespace, on_accelerator, row_blocks, to_numpy
 from tagkin.arrays.checks import check_positive
 from tagkin.arrays.labels import label_names
 from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
@@ -62,7 +54,7 @@ class LinearTransfer(LabelTransfer):
         groups : ignored
         """
         self.check_parameters()
-        embeddings, labels = self._check_fit_input(X, y)
+        embeddings, labels = self.check_fit_input(X, y)
         coef, intercept = self._learn(embeddings, labels)
         names = label_names(y)
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -83,7 +75,7 @@ class LinearTransfer(LabelTransfer):
 
     def decision_function(self, X: Array) -> Array:
         """Return the score of every label for every image, shape (n, D)."""
-        embeddings = self._check_queries(X)
+        embeddings = self.check_queries(X)
         xp = namespace(embeddings)
         first_row = as_block(embeddings[:1], finite=False)
         coef, intercept = (like(part, first_row) for part in (self.coef_, self.intercept_))
@@ -124,7 +116,7 @@ class RidgeTransfer(LinearTransfer):
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin import RidgeTransfer
+    >>> from tagkin.paper import RidgeTransfer
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = RidgeTransfer().fit(Z, Y)
@@ -203,7 +195,7 @@ class LinearSVM(LinearTransfer):
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin import LinearSVM
+    >>> from tagkin.paper import LinearSVM
     >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
     >>> model = LinearSVM().fit(Z, Y)

@@ -1,5 +1,0 @@
-"""Tag denoising: propagation over visual neighbours."""
-
-from tagkin.denoising.denoiser import TagDenoiser
-
-__all__ = ["TagDenoiser"]
