@@ -185,7 +185,7 @@ class Catalogue:
         ----------
         filters : Filters, optional
         convention : Convention, optional
-            How to name new sidecars. Default: see `tagkin.collection.sidecars.Naming`.
+            How to name new sidecars. Default: see `tagkin.collection.sidecars.SidecarNaming`.
         embed : bool, default False
             Write into the photographs themselves, through exiftool, and into existing sidecars. RAW
             files other than DNG get sidecars nevertheless.

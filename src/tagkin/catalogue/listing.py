@@ -14,7 +14,7 @@ from tagkin.catalogue.seen_lists import ListsRead
 from tagkin.collection.facts import Facts
 from tagkin.images import Failure
 
-__all__ = ["RACY", "Listed", "Listing", "Reading", "State", "read_batches", "read_state"]
+__all__ = ["RACY", "Listed", "Listing", "PhotographRead", "State", "read_batches", "read_state"]
 
 _RACY_NS = 2 * 10**9  # a file that changed this recently may change again at the same time
 RACY = -1  # in place of a recent time: the next scan reads the file again
@@ -79,7 +79,7 @@ def read_state(file: str) -> State:
 _FIRST_BATCH, _BATCH = 32, 256
 
 
-class Reading(NamedTuple):
+class PhotographRead(NamedTuple):
     """The result of reading a photograph."""
 
     listed: Listed
@@ -91,8 +91,8 @@ class Reading(NamedTuple):
 
 
 def read_batches(
-    photographs: Sequence[Listed], read: Callable[[Listed], Reading]
-) -> Iterator[list[Reading]]:
+    photographs: Sequence[Listed], read: Callable[[Listed], PhotographRead]
+) -> Iterator[list[PhotographRead]]:
     """Yield photographs in batches, read on all cores."""
     start, size = 0, _FIRST_BATCH
     with ThreadPoolExecutor() as pool:

@@ -17,7 +17,7 @@ from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import HAS_FILE, Database, Run, set_fields
 from tagkin.catalogue.decision_records import end_former_removals
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
-from tagkin.catalogue.listing import RACY, Listed, Listing, Reading, State, read_batches
+from tagkin.catalogue.listing import RACY, Listed, Listing, PhotographRead, State, read_batches
 from tagkin.catalogue.photographs import add_content
 from tagkin.catalogue.seen_lists import store_lists
 from tagkin.catalogue.source import Source
@@ -115,7 +115,7 @@ class _Scanner:
         self.known = {photo.path: photo for photo in _read_known(database)}
         self.file_tags: FileTags | None = None  # stored with each photograph
         self._retagged: set[str] = set()
-        self._held: list[Reading] = []  # until all contents are known
+        self._held: list[PhotographRead] = []  # until all contents are known
         self._moved: set[int] = set()  # photographs that have another path now
 
     def scan(self, tag_file: TagFile | None, step: Progress) -> Scan:
@@ -166,7 +166,7 @@ class _Scanner:
 
     # --- storing -------------------------------------------------------------------------
 
-    def _store(self, reading: Reading) -> None:
+    def _store(self, reading: PhotographRead) -> None:
         """Store a photograph, unless its content may have come from another path."""
         path, digest = reading.listed.path, reading.digest
         known = self.known.get(path)
@@ -220,7 +220,7 @@ class _Scanner:
         return vacant
 
     def _take_match(
-        self, vacant: dict[int | None, list[_Known]], reading: Reading
+        self, vacant: dict[int | None, list[_Known]], reading: PhotographRead
     ) -> _Known | None:
         """Take the photograph that is at a path now out of the vacant ones, by its content.
 
@@ -236,7 +236,7 @@ class _Scanner:
         vacant[best.content].remove(best)
         return best
 
-    def _store_match(self, photograph: _Known, reading: Reading) -> None:
+    def _store_match(self, photograph: _Known, reading: PhotographRead) -> None:
         path, former = reading.listed.path, photograph.content
         content = add_content(self.database, bytes.fromhex(reading.digest or ""))
         if former is not None and former != content:  # tagkin wrote into it
@@ -253,7 +253,7 @@ class _Scanner:
         )
         self._store_state(photograph.id, content, reading)
 
-    def _store_other(self, reading: Reading) -> None:
+    def _store_other(self, reading: PhotographRead) -> None:
         """Store a path whose content did not come from another path: edited, or a copy."""
         path = reading.listed.path
         known, digest = self.known.get(path), reading.digest or ""
@@ -270,7 +270,7 @@ class _Scanner:
             let_decisions_wait(self.database, former, new)
         self._store_state(known.id, new, reading, former)
 
-    def _add(self, reading: Reading, *, is_copy: bool = False) -> None:
+    def _add(self, reading: PhotographRead, *, is_copy: bool = False) -> None:
         """Store a new photograph."""
         path, content = reading.listed.path, None
         (self.result.copied if is_copy else self.result.added).append(path)
@@ -287,7 +287,7 @@ class _Scanner:
         self,
         photograph: int,
         content: int | None,
-        reading: Reading,
+        reading: PhotographRead,
         removed_from: int | None = None,
     ) -> None:
         """Store a photograph as it was read.

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from tagkin.catalogue.listing import Listed, Listing, Reading
+from tagkin.catalogue.listing import Listed, Listing, PhotographRead
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.write_records import PastWrite, ToWrite
 from tagkin.collection.sidecars import Convention
@@ -88,7 +88,7 @@ class Source(Protocol):
     def list_photographs(self, step: Progress) -> Listing:
         """Return the photographs with their states; an error if there are none."""
 
-    def read(self, listed: Listed, with_content: bool) -> Reading:
+    def read(self, listed: Listed, with_content: bool) -> PhotographRead:
         """Read the content of a photograph, if wanted, and its tags with their places."""
 
     def check_options(self, options: WriteOptions) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tagkin.images.formats import raw_suffixes, suffixes
 
-__all__ = ["Convention", "Naming", "Sidecar", "sidecar_names", "sidecars_of"]
+__all__ = ["Convention", "Sidecar", "SidecarNaming", "sidecar_names", "sidecars_of"]
 
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 _SUFFIXES = (".xmp", ".XMP", ".Xmp")
@@ -63,7 +63,7 @@ def sidecars_of(photograph: Path) -> list[Path]:
     return list(sidecars.values())
 
 
-class Naming:
+class SidecarNaming:
     """Chooses the sidecars that get the tags of a photograph.
 
     A new sidecar has the `convention`. By default it is named like most sidecars in its folder,

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.file_blocks import Scan, TooManySegments, check_block_count, first_scan
+from tagkin.images.file_blocks import JpegScan, TooManySegments, check_block_count, first_scan
 from tagkin.images.formats import RAW, format_of_file, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
@@ -82,7 +82,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
 
 
 def _load_pixels(
-    image: ImageFile.ImageFile, kind: str, scan: Scan | None, min_side: int, max_pixels: int
+    image: ImageFile.ImageFile, kind: str, scan: JpegScan | None, min_side: int, max_pixels: int
 ) -> np.ndarray:
     """Decode an image after its header."""
     if image.mode in ("I", "F"):
@@ -198,7 +198,7 @@ def _open_raw(data: bytes, max_pixels: int) -> Iterator[RawPy]:
 # --- damaged files -----------------------------------------------------------------------
 
 
-def _check_length(data: bytes, size: tuple[int, int], scan: Scan | None) -> None:
+def _check_length(data: bytes, size: tuple[int, int], scan: JpegScan | None) -> None:
     """Reject a truncated JPEG, and a large picture in a tiny file.
 
     A picture takes at least one bit for each 8 × 8 pixels. A JPEG decoder paints missing parts

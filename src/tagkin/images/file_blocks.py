@@ -16,7 +16,7 @@ __all__ = [
     "EXIF_DIRECTORY",
     "GPS_DIRECTORY",
     "XMP",
-    "Scan",
+    "JpegScan",
     "TooManySegments",
     "check_block_count",
     "chunks",
@@ -77,7 +77,7 @@ def segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
     raise TooManySegments(f"more than {_MAX_SEGMENTS:,} segments before its picture")
 
 
-class Scan(NamedTuple):
+class JpegScan(NamedTuple):
     """The start and the encoding of the picture in a JPEG file."""
 
     start: int
@@ -88,7 +88,7 @@ class Scan(NamedTuple):
     """Whether it is the only scan. With several scans, decoders keep all coefficients."""
 
 
-def first_scan(file: BinaryIO) -> Scan:
+def first_scan(file: BinaryIO) -> JpegScan:
     """Return the first scan of a JPEG file; may raise `TooManySegments`."""
     huffman, n_components, progressive = False, 0, False
     for marker, _ in segments(file):
@@ -100,8 +100,8 @@ def first_scan(file: BinaryIO) -> Scan:
         elif marker == _SCAN:
             start = file.tell()
             n_in_scan = (file.read(1) or b"\0")[0]
-            return Scan(start, huffman, not progressive and n_in_scan >= n_components)
-    return Scan(0, huffman, False)
+            return JpegScan(start, huffman, not progressive and n_in_scan >= n_components)
+    return JpegScan(0, huffman, False)
 
 
 def check_block_count(kind: str, data: bytes) -> None:

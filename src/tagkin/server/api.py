@@ -57,7 +57,7 @@ class Step(BaseModel):
     """The name of the step. A window that got no answer sends the step again with its name."""
 
 
-class Decisions(Step):
+class Decide(Step):
     """Accepted and rejected pairs of a content and a tag, in one step.
 
     A pair from a page may have two more parts: the shown confidence and the run that suggested
@@ -173,7 +173,7 @@ def cursor(text: str | None) -> OpenSuggestion | None:
 
 
 @router.post("/decisions")
-def decide(request: Request, body: Decisions) -> Json:
+def decide(request: Request, body: Decide) -> Json:
     """Decide on tags of photographs, in one step."""
     review = review_of(request)
     accepted, rejected = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tagkin.collection.sidecars import Convention, Naming, Provenance, add_tags
+from tagkin.collection.sidecars import Convention, Provenance, SidecarNaming, add_tags
 
 
 def touch(folder, *names):
@@ -19,7 +19,7 @@ def sidecars(naming, path):
 @pytest.mark.parametrize("name", ["img.xmp", "img.jpg.xmp", "img.XMP", "img.jpg.XMP"])
 def test_whichever_is_there_is_used(convention, name, tmp_path):
     touch(tmp_path, "img.jpg", name)
-    assert sidecars(Naming((), convention), tmp_path / "img.jpg") == [(name, True)]
+    assert sidecars(SidecarNaming((), convention), tmp_path / "img.jpg") == [(name, True)]
 
 
 @pytest.mark.parametrize("convention", list(Convention))
@@ -27,7 +27,7 @@ def test_a_second_one_is_never_made(convention, tmp_path):
     touch(tmp_path, "img.jpg")
     for tag in ("sea", "dog"):
         for other in Convention:
-            naming = Naming((), convention if tag == "sea" else other)
+            naming = SidecarNaming((), convention if tag == "sea" else other)
             (sidecar,) = naming.sidecars(tmp_path / "img.jpg")
             add_tags(sidecar.path, [tag], Provenance("1"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["img.jpg", convention.value]
@@ -37,7 +37,7 @@ def test_a_second_one_is_never_made(convention, tmp_path):
 def test_all_that_are_there_are_used(convention, tmp_path):
     """Some programs read one of them, others the other."""
     touch(tmp_path, "img.jpg", "img.xmp", "img.jpg.xmp", "img.CR2", "img.CR2.xmp")
-    assert sidecars(Naming((), convention), tmp_path / "img.jpg") == [
+    assert sidecars(SidecarNaming((), convention), tmp_path / "img.jpg") == [
         ("img.jpg.xmp", True),
         ("img.xmp", True),
         ("img.CR2.xmp", True),
@@ -46,19 +46,19 @@ def test_all_that_are_there_are_used(convention, tmp_path):
 
 def test_a_sidecar_of_two_photographs_is_left_alone(tmp_path):
     touch(tmp_path, "img.jpg", "img.png", "img.xmp")
-    assert sidecars(Naming(), tmp_path / "img.jpg") == [("img.jpg.xmp", False)]
+    assert sidecars(SidecarNaming(), tmp_path / "img.jpg") == [("img.jpg.xmp", False)]
     touch(tmp_path, "img.png.xmp")
-    assert sidecars(Naming(), tmp_path / "img.png") == [("img.png.xmp", True)]
+    assert sidecars(SidecarNaming(), tmp_path / "img.png") == [("img.png.xmp", True)]
     touch(tmp_path, "img.cr2")  # it is that of the RAW file, which is one with img.jpg
-    assert sidecars(Naming(), tmp_path / "img.jpg") == [("img.xmp", True)]
-    assert sidecars(Naming(), tmp_path / "img.png") == [("img.png.xmp", True)]
+    assert sidecars(SidecarNaming(), tmp_path / "img.jpg") == [("img.xmp", True)]
+    assert sidecars(SidecarNaming(), tmp_path / "img.png") == [("img.png.xmp", True)]
 
 
 @pytest.mark.parametrize("convention", [None, *Convention])
 def test_raw_files_of_one_stem_do_not_share_a_sidecar(convention, tmp_path):
     names = ["img.cr2", "img.CR3", "img.crw"]
     touch(tmp_path, *names, "img.xmp")  # whose it is cannot be known
-    naming = Naming((), convention)
+    naming = SidecarNaming((), convention)
     for name in names:
         expected = [(f"{name}.xmp", False)]
         assert sidecars(naming, tmp_path / name) == expected
@@ -76,7 +76,7 @@ def test_new_ones(tmp_path):
         ("gone.jpg", Convention.STEM, "gone.xmp"),
         ("no-suffix", Convention.STEM, "no-suffix.xmp"),
     ):
-        assert sidecars(Naming((), convention), tmp_path / name) == [(expected, False)]
+        assert sidecars(SidecarNaming((), convention), tmp_path / name) == [(expected, False)]
 
 
 def test_the_folder_then_the_collection_decides_for_each_kind(tmp_path):
@@ -86,7 +86,7 @@ def test_the_folder_then_the_collection_decides_for_each_kind(tmp_path):
     touch(mixed, "0.jpg", "0.xmp", "1.jpg", "2.jpg", "2.arw", "2.arw.xmp", "3.jpg", "3.arw")
     touch(empty, "0.jpg", "1.arw", "2.jpg", "2.png")
     photographs = [*jpegs.glob("*.jpg"), *raws.glob("*.arw"), *mixed.glob("*.jpg")]
-    naming = Naming([*photographs, *empty.iterdir(), tmp_path / "gone" / "a.jpg"])
+    naming = SidecarNaming([*photographs, *empty.iterdir(), tmp_path / "gone" / "a.jpg"])
 
     def named(path):
         (sidecar,) = naming.sidecars(path)
@@ -100,14 +100,14 @@ def test_the_folder_then_the_collection_decides_for_each_kind(tmp_path):
     # jpegs: two to one; mixed: one; without RAW they are even
     assert named(empty / "0.jpg") == ("0.jpg.xmp", "default name")
     assert named(empty / "1.arw") == ("1.xmp", "named as most RAW sidecars in this collection")
-    asked = Naming(photographs, Convention.STEM)
+    asked = SidecarNaming(photographs, Convention.STEM)
     assert asked.sidecars(jpegs / "9.jpg")[0].why == "named as you asked"
     assert asked.sidecars(empty / "2.jpg")[0].why == "2.png has the same name"
 
 
 def test_sidecars_of_raw_files(tmp_path):
     touch(tmp_path, "img.jpg", "img.cr2", "two.cr2", "two.cr2.xmp")
-    naming = Naming()
+    naming = SidecarNaming()
     assert naming.raw_files(tmp_path / "img.jpg") == [tmp_path / "img.cr2"]
     assert [sidecar.path.name for sidecar in naming.raw_sidecars(tmp_path / "img.cr2")] == [
         "img.xmp"

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tagkin.collection.sidecars import (
-    Naming,
     Provenance,
+    SidecarNaming,
     add_tags,
     remove_scratch,
     restore,
@@ -52,7 +52,7 @@ def test_photographs_are_never_opened_for_writing_and_stay(tmp_path):
             opened.append((os.path.basename(arguments[0]), bool(arguments[2] & writes)))
 
     sys.addaudithook(watch)  # it cannot be taken off: `armed` is what ends it
-    written = add_tags(Naming().sidecars(photograph)[0].path, ["sea"], RUN)
+    written = add_tags(SidecarNaming().sidecars(photograph)[0].path, ["sea"], RUN)
     restore(written)
     armed = False
     assert any(writes for _, writes in opened)
@@ -277,7 +277,7 @@ def test_a_new_sidecar_that_root_writes_belongs_to_the_owner_of_the_photograph(t
     photograph = tmp_path / "img.jpg"
     photograph.write_bytes(b"pixels")
     os.chown(photograph, 1234, 2345)
-    path = Naming().sidecars(photograph)[0].path
+    path = SidecarNaming().sidecars(photograph)[0].path
     add_tags(path, ["sea"], RUN, photograph=photograph)
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
 

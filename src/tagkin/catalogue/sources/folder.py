@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.listing import Listed, Listing, Reading
+from tagkin.catalogue.listing import Listed, Listing, PhotographRead
 from tagkin.catalogue.source import TagWriter, UndoWrite, WriteOptions
 from tagkin.catalogue.sources.folder_files import check_listing, list_folder, read_photograph
 from tagkin.catalogue.sources.folder_undo import undo_in_folder
@@ -49,7 +49,7 @@ class FolderSource:
         check_listing(self._database.root, listing)
         return listing
 
-    def read(self, listed: Listed, with_content: bool) -> Reading:
+    def read(self, listed: Listed, with_content: bool) -> PhotographRead:
         """Read a photograph and its sidecars."""
         return read_photograph(listed, with_content)
 

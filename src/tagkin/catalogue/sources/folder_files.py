@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tagkin.catalogue.listing import RACY, Listed, Listing, Reading, State, read_state
+from tagkin.catalogue.listing import RACY, Listed, Listing, PhotographRead, State, read_state
 from tagkin.catalogue.seen_lists import ListsRead, end_of_name
 from tagkin.collection import find_photographs, read_metadata, sidecar_names
 from tagkin.collection.facts import merge_facts
@@ -94,7 +94,7 @@ def check_listing(root: Path, listing: Listing) -> None:
 # --- reading -----------------------------------------------------------------------------
 
 
-def read_photograph(listed: Listed, with_content: bool) -> Reading:
+def read_photograph(listed: Listed, with_content: bool) -> PhotographRead:
     """Read a photograph and its sidecars; errors are failures of that file."""
     digest, files = None, (listed.file, *listed.raws)
     try:
@@ -103,11 +103,11 @@ def read_photograph(listed: Listed, with_content: bool) -> Reading:
         metadata = [read_metadata(file) for file in files]
     except UnreadableImage as error:
         failures = [Failure(listed.file, str(error))]
-        return Reading(listed, None, None, failures)
+        return PhotographRead(listed, None, None, failures)
     failures = [problem for part in metadata for problem in part.problems]
     facts = merge_facts(*(part.facts for part in metadata))
     lists = _join_lists(metadata, listed.file)
-    return Reading(listed, digest, lists, failures, facts)
+    return PhotographRead(listed, digest, lists, failures, facts)
 
 
 def read_lists(files: Sequence[str]) -> ListsRead:

@@ -22,9 +22,9 @@ from tagkin.collection.levels import fold
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
-    Naming,
     Provenance,
     Sidecar,
+    SidecarNaming,
     Written,
     add_tags,
     embed_tags,
@@ -43,7 +43,7 @@ class FolderWriter:
 
     def __init__(self, database: Database, options: WriteOptions, paths: Iterable[str]):
         self.database, self.options = database, options
-        self.naming = Naming(map(database.absolute, paths), options.convention)
+        self.naming = SidecarNaming(map(database.absolute, paths), options.convention)
         # embeds tags; without it, all tags go into sidecars
         self.exiftool = ExifTool() if options.embed else None
         # removes temporary files of killed writes; no other process writes meanwhile

@@ -22,7 +22,7 @@ from typing import Protocol, Self
 from tagkin.catalogue.columns import read_json, sql_text
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.known_catalogues import server_name
-from tagkin.catalogue.listing import RACY, Listed, Listing, Reading, State
+from tagkin.catalogue.listing import RACY, Listed, Listing, PhotographRead, State
 from tagkin.catalogue.photographs import path_of
 from tagkin.catalogue.seen_lists import ListsRead, read_seen, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
@@ -125,7 +125,7 @@ class ServerSource:
             state = state._replace(mtime=RACY)  # a copy is made
         return Listed(photo.path, file, state, _hash(photo, tags), is_likely_tagged=bool(tags))
 
-    def read(self, listed: Listed, with_content: bool) -> Reading:
+    def read(self, listed: Listed, with_content: bool) -> PhotographRead:
         """Copy the pixels of a photograph, unless they are here; its tags are listed."""
         (photo, tags), digest = self._photos[listed.path], None
         try:
@@ -136,9 +136,9 @@ class ServerSource:
                 tags = self._ask_tags(photo, tags)
                 listed = listed._replace(beside=_hash(photo, tags))
         except (UnreadableImage, WriteError) as error:
-            return Reading(listed, None, None, [Failure(listed.file, str(error))])
+            return PhotographRead(listed, None, None, [Failure(listed.file, str(error))])
         lists = {f"//{self._name}": _list_of(self._name, tags)}
-        return Reading(listed, digest, ListsRead(lists), [], photo.facts)
+        return PhotographRead(listed, digest, ListsRead(lists), [], photo.facts)
 
     def _lost_tags(self, photo: ServerPhotograph, tags: list[str]) -> bool:
         """Whether a photograph seems to have lost tags since it was last seen."""

@@ -10,7 +10,7 @@ The modules in reading order: `tag_fields` maps tags to XMP properties,
 `exiftool`, whose reports `inside` understands.
 """
 
-from tagkin.collection.sidecar_naming import Convention, Naming, Sidecar
+from tagkin.collection.sidecar_naming import Convention, Sidecar, SidecarNaming
 from tagkin.collection.sidecars.editing import (
     drop_tags,
     provenance_of,
@@ -41,9 +41,9 @@ __all__ = [
     "Convention",
     "Embedded",
     "ExifTool",
-    "Naming",
     "Provenance",
     "Sidecar",
+    "SidecarNaming",
     "Written",
     "WrittenTag",
     "add_tags",
