@@ -11,6 +11,8 @@ original = os.environ.pop("LD_LIBRARY_PATH_ORIG", None)
 os.environ.pop("LD_LIBRARY_PATH", None)
 if original is not None:
     os.environ["LD_LIBRARY_PATH"] = original
+# A process of tagkin gets the bundle's libraries again, as one that a person starts.
+os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
 
 if sys.argv[1:2] == ["-m"]:  # as Python does
     module = sys.argv[2]

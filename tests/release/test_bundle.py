@@ -18,7 +18,11 @@ from release.__main__ import changes, check_sums
 from release.bundle import PARTS, ROOT, debian_package
 from tagkin.version import __version__
 
-NOTE = "import json, os, sys; print(json.dumps([sys.argv, os.environ.get('LD_LIBRARY_PATH')]))"
+NOTE = """
+import json, os, sys
+names = ("LD_LIBRARY_PATH", "PYINSTALLER_RESET_ENVIRONMENT")
+print(json.dumps([sys.argv, *map(os.environ.get, names)]))
+"""
 
 
 @pytest.fixture
@@ -33,7 +37,8 @@ def launch(tmp_path: Path) -> Any:
         command = [sys.executable, str(PARTS / "launcher.py"), *words]
         environment = os.environ | {"PYTHONPATH": str(tmp_path)} | variables
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-        argv, libraries = json.loads(done.stdout)
+        argv, libraries, is_fresh = json.loads(done.stdout)
+        assert is_fresh == "1"  # a process that it starts finds the bundle's libraries
         return argv[1:], libraries
 
     return run
