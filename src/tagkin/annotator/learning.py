@@ -85,14 +85,14 @@ def learn(
 
         # Keep what new images and the audit need.
         model = Model(
-            space.space_,
-            method.model_,
-            calibrated.calibration,
-            errors,
-            judged,
-            images.labels.rejected,
-            np.arange(len(X)) if groups is None else groups,
-            held_out.names,
+            space=space.space_,
+            method=method.model_,
+            calibrator=calibrated.calibration,
+            errors=errors,
+            held_out=judged,
+            rejected=images.labels.rejected,
+            groups=np.arange(len(X)) if groups is None else groups,
+            names=held_out.names,
             vocabulary=source.vocabulary,
             column_names=source.names,
             tags=source.tags,
