@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused(wordnet):
         OntologyView("abcdef", wordnet).fit(Y)
     with pytest.raises(InvalidInput, match="Found 3 labels where 6 were fitted"):
         OntologyView(NAMES, wordnet).fit(Y).transform(np.eye(3))
-    with pytest.raises(InvalidInput, match=r"'ontology' has no default. Pass .*View\(names\)"):
+    with pytest.raises(InvalidInput, match="Unknown text view 'ontology'"):
         as_text_view("ontology")
 
 
