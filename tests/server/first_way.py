@@ -38,7 +38,7 @@ class StartWindow(Window):
         page.locator("#carried .name", has_text=tag).wait_for()
         page.locator("nav a", has_text="Write").click()
         page.locator("#write").click()
-        page.get_by_role("button", name="Undo").first.wait_for()
+        page.locator("#job [data-undo-write]").wait_for()  # when it is done
 
     def undo_write(self) -> None:
         """Undo the write that was just done."""
