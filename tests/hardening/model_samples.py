@@ -81,6 +81,12 @@ def _extended() -> FeatureAnnotator:
     return FeatureAnnotator().fit(X[:50], TAGS[:50]).partial_fit(X[50:], TAGS[50:])
 
 
+def _with_moments() -> FeatureAnnotator:
+    """With times, so with votes by moments, and confidences of three kinds of images."""
+    times = np.datetime64("2020-05-01") + np.arange(len(X)) * np.timedelta64(6, "h")
+    return FeatureAnnotator().fit(X, TAGS, times=times)
+
+
 _MAKERS = {
     "annotator": lambda: _annotator(),
     "annotator-tagprop": lambda: _annotator(method=TagProp(20)),
@@ -91,6 +97,7 @@ _MAKERS = {
     "kin-readout": lambda: KinReadout().fit(X, Y),
     "landmark-map": lambda: LandmarkMap(n_landmarks=10).fit(X),
     "linear": lambda: LinearSVM().fit(X, Y),
+    "moments": _with_moments,
     "named": _with_names,
     "readout": lambda: LogisticReadout().fit(X, Y),
     "ridge": lambda: RidgeTransfer().fit(X, Y),
