@@ -9,7 +9,7 @@
     names              what names of tags are worth; --alone: without a tagged photograph
     languages          labels in other languages
     recipes            the annotator beside other methods
-    trust              percentages with few photographs
+    trust              percentages with few photographs; --examples: with a few of each tag
     words              the map to words: learned, written and measured
     backbones --backbone NAME   a row of docs/models.md
     pages              write the tables of all pages from docs/results
@@ -45,6 +45,7 @@ FIGURES = (
     *(("moments",), ("ablation",), ("audit-small",), ("audit-names",), ("confidence",), ("loop",)),
     *(("names", "photos"), ("names", "--alone"), ("languages",), ("trust",)),
     ("trust", "photos", "flickr8k", "--forgotten", "--sizes", "100", "400"),
+    ("trust", "--examples"),
 )
 
 
@@ -86,6 +87,12 @@ def run_loop(arguments: list[str]) -> None:
     target = Path("build/report") if quick else made.RESULTS
     names = [name for name in arguments if not name.startswith("-")]
     loop.run(KEPT, target, names, quick=quick)
+
+
+def run_trust(arguments: list[str]) -> None:
+    """Measure percentages with few photographs, or with a few examples of each tag."""
+    name = "examples" if "--examples" in arguments else "trust"
+    import_module(f"experiments.{name}").main(arguments)
 
 
 def run_backbones(arguments: list[str]) -> None:
@@ -142,7 +149,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "names": lambda arguments: import_module("experiments.names").main(arguments),
     "languages": lambda arguments: import_module("experiments.languages").main(arguments),
     "recipes": lambda arguments: import_module("experiments.recipes").main(arguments),
-    "trust": lambda arguments: import_module("experiments.trust").main(arguments),
+    "trust": run_trust,
     "words": lambda _: import_module("experiments.words").run(KEPT, made.RESULTS),
     "backbones": run_backbones,
     "pages": write_pages,

@@ -15,6 +15,7 @@ from tagkin.images import Failure, content_digest
 from tagkin.progress import SCANNING
 
 from .photographs import check_invariants, sidecar_text
+from .suggested import offer
 
 N_PHOTOGRAPHS, N_TAGGED = 260, 250
 TAGS = ("red", "green", "blue")
@@ -228,4 +229,27 @@ def test_tags_given_by_hand_are_learned_from_if_nothing_is_suggested(
     assert [what for what, _ in runs(fresh)[-2:]] == ["train", "suggest"]
     assert fresh.database.value("SELECT count(*) FROM suggestions") > 0
     assert not fresh.model.needs().is_due
+    check_invariants(fresh)
+
+
+def test_own_words_do_not_wait_until_suggestions_by_name_are_answered(
+    root: Path, fresh: Catalogue
+) -> None:
+    for sidecar in root.glob("*.xmp"):
+        sidecar.unlink()
+    fresh.scan()
+    contents = fresh.database.column("SELECT id FROM contents ORDER BY id")
+    offer(fresh, {f"{k:03}.jpg": {"beach": 0.6} for k in range(N_PHOTOGRAPHS)})
+    fresh.decisions.decide_pairs([(contents[k], "beach") for k in range(0, 30, 3)])
+    assert not fresh.model.needs().is_due  # answers to suggestions
+    fresh.decisions.decide_pairs([(contents[k], "Anna") for k in range(1, 22, 3)])
+    assert fresh.model.needs().is_due
+    examples = [content for content in fresh.photographs.with_tags() if content.known_tags]
+    assert len(fresh.model.others_than(examples)) == N_PHOTOGRAPHS - len(examples)
+    assert fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
+    likely = fresh.database.column(
+        "SELECT s.content FROM suggestions s JOIN tags t ON t.id = s.tag "
+        "WHERE t.name = 'Anna' ORDER BY s.confidence DESC LIMIT 20"
+    )
+    assert {contents.index(content) % 3 for content in likely} == {1}
     check_invariants(fresh)

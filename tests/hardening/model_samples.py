@@ -82,9 +82,11 @@ def _extended() -> FeatureAnnotator:
 
 
 def _with_moments() -> FeatureAnnotator:
-    """With times, so with votes by moments, and confidences of three kinds of images."""
-    times = np.datetime64("2020-05-01") + np.arange(len(X)) * np.timedelta64(6, "h")
-    return FeatureAnnotator().fit(X, TAGS, times=times)
+    """With times, places and folders, so with confidences of three kinds of images."""
+    hours = np.random.default_rng(0).permutation(2.0 * np.arange(len(X)))
+    places = np.where(hours[:, None] % 3 > 0, [46.0, 7.0], np.nan)
+    folders = [f"trip {int(hour) // 30}" for hour in hours]
+    return FeatureAnnotator().fit(X, Y, times=3600 * hours, places=places, folders=folders)
 
 
 _MAKERS = {
@@ -145,7 +147,11 @@ def _answers(model: Any) -> list[Any]:
     elif isinstance(model, FeatureAnnotator):
         if getattr(model, "names_", None) is not None:
             model.prior = _PRIOR
-        answers += [model.suggest(X_NEW[:5], n=2), model.audit(5)]
+        taken: dict[str, Any] = {}
+        if model.model_.occasions is not None:
+            taken = {"times": 3600 * np.arange(5.0), "places": np.full((5, 2), 7.0)}
+            taken["folders"] = ["trip 1"] * 5
+        answers += [model.suggest(X_NEW[:5], n=2, **taken), model.audit(5)]
         labels = TAGS[:3] if model.vocabulary_ is not None else Y[:3]
         model.partial_fit(X[:3], labels)
         answers.append(model.suggest(X_NEW[:5], n=2))

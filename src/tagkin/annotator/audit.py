@@ -46,11 +46,18 @@ def error_probabilities(
         (1−q)a / ((1−q)a + q(1−e)) for a present label, qe / (qe + (1−q)(1−a)) for an absent one.
     """
     entries = held_out.tocoo()
-    present = np.asarray(Y[entries.row, entries.col]).ravel() > 0
+    present = _is_present(Y, entries.row, entries.col)
     q = np.clip(entries.data.astype(np.float64), 1e-30, 1 - 1e-9)
     rates = errors.wrong_rates[entries.col], errors.missing_rates[entries.col]
     p = np.where(present, probability_wrong(q, *rates), probability_missing(q, *rates))
     return entries.row, entries.col, p
+
+
+def _is_present(
+    matrix: scipy.sparse.csr_array, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Return which entries (m,) of a matrix (N×D) are above 0; m may be 0."""
+    return np.asarray(matrix[rows, columns]).ravel() > 0 if len(rows) else np.zeros(0, bool)
 
 
 def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> list[LabelFinding]:
@@ -61,7 +68,7 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
     _check_request(n, kind)
     check_integer("n_kin", n_kin, 0)
     doubts = _Doubts.of(model.held_out, model.method.labels, model.errors)
-    rejected = np.asarray(model.rejected[doubts.images, doubts.labels]).ravel() > 0
+    rejected = _is_present(model.rejected, doubts.images, doubts.labels)
     doubts = doubts.take(doubts.present | ~rejected).most_likely(n, kind)
     missing = np.where(doubts.present, -1, doubts.labels)
     support = _find_support(model.method, doubts.images.astype(np.int64), missing, n_kin)
@@ -159,7 +166,7 @@ class _Doubts(NamedTuple):
     ) -> _Doubts:
         """Return an entry for each held-out probability, by `error_probabilities`."""
         rows, columns, p = error_probabilities(held_out, Y, errors)
-        return cls(rows, columns, np.asarray(Y[rows, columns]).ravel() > 0, p)
+        return cls(rows, columns, _is_present(Y, rows, columns), p)
 
     def take(self, entries: np.ndarray) -> _Doubts:
         """Return some entries, by a mask or by their positions."""

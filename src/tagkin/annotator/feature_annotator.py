@@ -179,8 +179,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         complete : bool array of shape (N,), optional
             Which images have all of their labels. On other images, labels that are neither present
             nor rejected are unknown. Confidences are learned from the complete images. With fewer
-            than 50 of them, all images with labels count as complete. Default: all images, so
-            leave out images that nobody has labelled.
+            than 50 of them, all images with labels count as complete. If only examples of labels
+            are known, images without labels are what they differ from. Default: all images.
         times : array of shape (N,), optional
             Seconds at which the images were taken, from any origin; NaN if unknown. Images that
             were taken together share labels that no picture shows; see

@@ -19,6 +19,7 @@ from tagkin.arrays import Array
 from tagkin.arrays.threads import run_tasks
 from tagkin.calibration import CalibrationByKind
 from tagkin.calibration.fitting import Calibrated, HeldOutScores, fit_calibration
+from tagkin.calibration.from_examples import calibrate_from_examples
 from tagkin.calibration.mixture import share_logits
 from tagkin.model_selection import Fold
 from tagkin.model_selection.kinds import Kind
@@ -198,6 +199,10 @@ def calibrate_held_out(problem: Problem, part: Part, learned: tuple[np.ndarray, 
 
     def calibrate(rows: np.ndarray) -> Calibrated:
         images = part.rows[rows]
+        if problem.is_by_example:
+            answers = problem.answers(images, part.columns)
+            bias = None if problem.prior is None else problem.prior.bias
+            return calibrate_from_examples(entries.take(rows), labels[images], answers, bias)
         return fit_calibration(
             entries.take(rows),
             labels[images],

@@ -9,7 +9,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.hold_out import FoldModels, HeldOut, calibrate_held_out, fit_and_hold_out
-from tagkin.annotator.incomplete import add_incomplete
+from tagkin.annotator.incomplete import EXPECTING, add_incomplete
 from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.naming import score_names
@@ -27,6 +27,7 @@ from tagkin.calibration import (
     with_other_labels,
 )
 from tagkin.calibration.calibration import apply_link
+from tagkin.calibration.fitting import Calibrated
 from tagkin.calibration.mixture import MOST_SCORES, share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.space import IndicatorView
@@ -65,7 +66,9 @@ def learn(
     check_enough(Y, source.tags is not None)
     with blas_threads_for(problem.largest_product):
         # Split the images into folds; if memory is short, only a part of them has scores.
-        part = choose_part(images) if part is None else part
+        if part is None:
+            # an event with examples is not held out as a whole: nothing is learned from it
+            part = choose_part(replace(images, occasions=None) if images.is_by_example else images)
 
         # Fit the space and the method on all complete images, and beside it score each fold by a
         # model of the others. Learn confidences from these scores.
@@ -100,8 +103,11 @@ def learn(
             by_kind=held_out.by_kind,
         )
         model = expand(model, images, part)
-        decisions = fit_decisions(problem, part, calibrated.log_odds, model)
-        model = replace(model, unannotated=decisions)
+        if problem.is_by_example:
+            model = keep_open(model, problem, part, calibrated)
+        else:
+            decisions = fit_decisions(problem, part, calibrated.log_odds, model)
+            model = replace(model, unannotated=decisions)
         fold_done()
         if problem.complete is None:
             return model
@@ -205,6 +211,27 @@ def expand(model: Model, problem: Problem, part: Part) -> Model:
         by_kind=by_kind,
         errors=model.errors.spread(columns, n_labels),
         held_out=spread_rows(wide, part.images, n),
+    )
+
+
+def keep_open(model: Model, problem: Problem, part: Part, calibrated: Calibrated) -> Model:
+    """Keep held-out scores of all images that are not complete: their absent labels are open.
+
+    What lacks a label may be as right as what has it, so only complete images are audited.
+    """
+    complete = problem.labels.complete
+    assert complete is not None
+    n, n_labels = problem.Y.shape
+    is_audited = scipy.sparse.diags_array(complete.astype(np.float32), format="csr")
+    others = np.flatnonzero(~complete[part.images])
+    P = calibrated.calibration.probabilities(calibrated.log_odds[others])
+    rows, columns = np.nonzero(EXPECTING.least <= P)
+    scores = calibrated.log_odds[others][rows, columns]
+    entries = scores, (part.images[others][rows], part.columns[columns])
+    return replace(
+        model,
+        held_out=scipy.sparse.csr_array(is_audited @ model.held_out),
+        unknown_scores=scipy.sparse.csr_array(entries, shape=(n, n_labels)),
     )
 
 

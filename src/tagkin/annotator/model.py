@@ -108,7 +108,10 @@ class Model:
             return scores
         stored, scores = self.unknown_scores, scores.copy()
         inside = (known >= 0) & (known < stored.shape[0])
-        rows = np.flatnonzero(inside & ~self.complete[np.where(inside, known, 0)])
+        is_open = ~self.complete | np.pad(
+            np.diff(stored.indptr) > 0, (0, self.n_images - stored.shape[0])
+        )
+        rows = np.flatnonzero(inside & is_open[np.where(inside, known, 0)])
         scores[rows] = UNLIKELY
         entries = stored[known[rows]].tocoo()
         scores[rows[entries.row], entries.col] = entries.data

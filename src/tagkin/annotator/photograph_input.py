@@ -104,6 +104,11 @@ class KnownTags(NamedTuple):
             return self.complete
         return np.array([bool(row) for row in self.tags], dtype=bool)
 
+    def count_tags(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many tags each photograph has, and how many of them were accepted."""
+        accepted = [[]] * len(self.tags) if self.accepted is None else self.accepted
+        return np.array([*map(len, self.tags)]), np.array([*map(len, accepted)])
+
     def take(self, rows: Sequence[int] | np.ndarray) -> KnownTags:
         """Return what is known about some photographs."""
         numbers = np.asarray(rows, dtype=int)

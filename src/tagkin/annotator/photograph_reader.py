@@ -178,11 +178,18 @@ class PhotographReader:
     def read_tagged(
         self, photographs: Photographs, known: KnownTags, progress: Progress | None
     ) -> tuple[Extraction, KnownTags]:
-        """Read photographs that have tags or rejected tags, or are complete, as `read_once`."""
+        """Read photographs that have tags or rejected tags, or are complete, as `read_once`.
+
+        If examples are all that is known, the others are read, too.
+        """
         files, tags, rejected = list_paths(photographs), known.tags, known.rejected
         if not any(tags):
             raise InvalidInput(f"None of the {len(files)} photographs has a tag. Tag some first.")
+        from tagkin.annotator.problem import has_examples_only  # only learning needs it
+
         has_all = known.has_all
+        if has_examples_only(has_all, *known.count_tags()):
+            return self.read_once(photographs, known, progress)
         rows = [
             i
             for i, row in enumerate(tags)

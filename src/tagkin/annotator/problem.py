@@ -34,6 +34,7 @@ __all__ = [
     "count_as_complete",
     "count_images",
     "find_groups",
+    "has_examples_only",
     "n_folds",
 ]
 
@@ -48,6 +49,8 @@ class Sizes:
     """Complete images with labels. With fewer, images that had labels before answers count as
     complete. So many added images tell how rare a new label is, and so many labels how much
     its weights count."""
+    labels_of_example: float = 1.5
+    """Labels of an example, on average. Images with more say something about absent labels, too."""
     folds: int = 10
     """Folds of fewer images than `many`. With 5, the models of folds know clearly less than that of
     all images, and chance decides more: on eight draws (photos, Flickr8k), the first fits after
@@ -177,14 +180,24 @@ class Problem:
         return self.labels.rejected if self.labels.rejected.nnz else None
 
     @cached_property
+    def is_by_example(self) -> bool:
+        """Whether nothing but a few examples is known; see `has_examples_only`."""
+        labels = self.labels
+        if labels.complete is None or not self.takes_incomplete:
+            return False
+        counts = np.diff(self.Y.indptr), np.diff(labels.accepted.indptr)
+        return has_examples_only(labels.complete, *counts)
+
+    @cached_property
     def complete(self) -> np.ndarray | None:
         """Which images count as complete, shape (N,); None if all do.
 
+        All do if there are examples only: then images without a label teach what is no example.
         All with labels do if the complete ones cannot be learned from: if they are one series, or
         all have the same labels.
         """
         labels = self.labels
-        if labels.complete is None or not self.takes_incomplete:
+        if labels.complete is None or not self.takes_incomplete or self.is_by_example:
             return None
         n_labels, n_accepted = np.diff(self.Y.indptr), np.diff(labels.accepted.indptr)
         counted = count_as_complete(labels.complete, n_labels, n_accepted)
@@ -269,6 +282,23 @@ class Problem:
             n_parts = max(2, min(n_parts, len(np.unique(self.groups))))
         return number_folds(self.Y.shape[0], n_parts, self.groups, self.seed)
 
+    def answers(
+        self, rows: np.ndarray, columns: np.ndarray
+    ) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
+        """Return the labels (n×C) that a person said are right and wrong, beside the examples.
+
+        They were accepted or rejected as suggestions, or are those of complete images.
+        """
+        labels, complete = self.labels, np.zeros(len(rows))
+        if labels.complete is not None:
+            complete = labels.complete[rows].astype(float)
+        said = labels.said[rows][:, columns]
+        finished = scipy.sparse.diags_array(complete, format="csr")
+        present = finished @ (said > 0)
+        every = scipy.sparse.csr_array(complete[:, None]) @ np.ones((1, len(columns)))
+        right, wrong = present + (said == 2), scipy.sparse.csr_array(every) - present + (said < 0)
+        return scipy.sparse.csr_array(right > 0), scipy.sparse.csr_array(wrong > 0)
+
     def ask(self, rows: np.ndarray) -> Asked:
         """Return some of the images (n,) as new images to score."""
         occasions = None if self.occasions is None else self.occasions.take(rows)
@@ -304,6 +334,22 @@ def count_as_complete(
         if np.count_nonzero(counted & has_labels) < least:
             counted = counted | also
     return counted
+
+
+def has_examples_only(complete: np.ndarray, n_labels: np.ndarray, n_accepted: np.ndarray) -> bool:
+    """Return whether labels are known of a few examples, and of other images nothing.
+
+    An example has a label that nobody suggested, and hardly one has two. Parameters are as in
+    `count_as_complete`. If examples counted as complete, nothing would say that an image has none
+    of their labels: of 319 labels said to be right, 52 were (8 examples of 4 words, 500 photos).
+    """
+    n_given = np.where(complete, 0, n_labels - n_accepted)
+    n_examples = int(np.count_nonzero(n_given))
+    return bool(
+        np.count_nonzero(complete & (n_labels > 0)) < min(SIZES.few_complete, n_examples)
+        and n_given.sum() < SIZES.labels_of_example * n_examples
+        and np.count_nonzero(~complete & (n_labels == 0)) >= n_examples
+    )
 
 
 def find_groups(features: Array, groups: Array | None) -> np.ndarray | None:

@@ -99,14 +99,12 @@ def _take_step(
         n_first = size * Photographs(database).count().n_photographs // n_tagged
         return model.suggest_for_review(n_first=n_first, progress=progress)
     needs = model.needs()
-    if is_scanned and needs.is_due and not needs.model:
-        return model.refit(progress=progress)
+    if is_scanned and needs.is_due and not needs.tags:
+        return model.refit(Annotator() if needs.model else None, progress=progress)
     if not needs.n_new:
         return None
     if not needs.model:
         return model.suggest_for_review(progress=progress)
-    if is_scanned and needs.is_due:
-        return model.refit(Annotator(), progress=progress)
     if words and (is_scanned or needs.n_new >= _UNTAGGED):
         return _suggest_by_name(model, Annotator(), words, progress)
     return None

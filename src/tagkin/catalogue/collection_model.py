@@ -32,6 +32,8 @@ from tagkin.storage import read_checksum
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+
     from tagkin.annotator import Annotator
     from tagkin.annotator.photograph_reader import PhotographReader
     from tagkin.collection.times import Moments
@@ -41,6 +43,7 @@ __all__ = ["CollectionModel", "Needs", "fit_pays"]
 
 _FEWEST = 6  # photographs with tags that can be learned from
 _N_DOUBTS = 200  # stored at least
+_MOST_OTHERS = 1500  # untagged photographs that tell examples from the rest
 _FEWEST_NEW, _ENOUGH_NEW = 5, 20  # photographs with a new tag, and with new tags, for a new fit
 _IS_TAGGED = (
     "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
@@ -103,7 +106,16 @@ class CollectionModel(Part):
         )
 
     def _can_start_from_tags(self) -> bool:
-        """Whether there are no suggestions to answer, and enough photographs with tags."""
+        """Whether tags are enough to learn from, and there are no suggestions to answer.
+
+        Suggestions by name do not wait for answers if a person gave a tag of their own.
+        """
+        own = (
+            "SELECT EXISTS (SELECT 1 FROM decisions d WHERE d.holds AND d.verdict = 1 "
+            "AND d.confidence IS NULL GROUP BY d.tag HAVING count(*) >= ?)"
+        )
+        if self._db.value(own, (_FEWEST,)):
+            return True
         if self._db.value("SELECT EXISTS (SELECT 1 FROM suggestions)"):
             return False
         n_tagged = self._db.value(
@@ -209,6 +221,15 @@ class CollectionModel(Part):
             return contents
         return [content._replace(bulk=()) for content in contents]
 
+    def others_than(self, examples: Sequence[TaggedContent]) -> list[TaggedContent]:
+        """Return photographs without a tag, if nothing but a few examples of tags is known."""
+        from tagkin.annotator.problem import has_examples_only
+
+        known = {content.content for content in examples}
+        others = [content for content in self._read_contents() if content.content not in known]
+        others = sorted(others, key=_by_digest)[:_MOST_OTHERS]
+        return others if has_examples_only(*_count_tags([*examples, *others])) else []
+
     def to_evaluate_on(self) -> list[TaggedContent]:
         """Return the photographs to measure suggestions with: those that count as complete."""
         return self.choose_complete(self.to_learn_from()[0])
@@ -220,16 +241,10 @@ class CollectionModel(Part):
     @staticmethod
     def choose_complete(contents: Sequence[TaggedContent]) -> list[TaggedContent]:
         """Return the photographs with tags that count as complete in training."""
-        import numpy as np
-
         from tagkin.annotator.problem import count_as_complete
 
         tagged = [content for content in contents if content.known_tags]
-        counted = count_as_complete(
-            np.array([content.is_complete for content in tagged], dtype=bool),
-            np.array([len(content.known_tags) for content in tagged]),
-            np.array([len(content.accepted) for content in tagged]),
-        )
+        counted = count_as_complete(*_count_tags(tagged))
         return [content for content, is_counted in zip(tagged, counted, strict=True) if is_counted]
 
     def train(
@@ -256,6 +271,7 @@ class CollectionModel(Part):
         part = {} if n_first is None else {"partial": True}
         with self._db.run("train", {**parameters, "tagged": n_tagged, **part}) as run:
             contents, _ = self.to_learn_from()
+            contents += self.others_than(contents)
             if n_first is not None:
                 contents = sorted(contents, key=_by_digest)[:n_first]
             annotator.fit(
@@ -278,7 +294,7 @@ class CollectionModel(Part):
                 findings = annotator.audit(_N_DOUBTS)
             n_doubts = Doubts(self._db).replace(run.id, findings, contents_of)
             run.outcome |= {
-                "photographs": len(annotator.files_),
+                "photographs": sum(map(bool, annotator.tags_)),
                 "tags": len(annotator.vocabulary_.names_),
                 "unlearned": self._count_unlearned(),
                 "doubts": n_doubts,
@@ -400,6 +416,17 @@ class CollectionModel(Part):
             annotator = self.load()[0].unfitted() if self.exists else Annotator()
         self.train(annotator, {}, progress=progress)
         return self.suggest_for_review(progress=progress)
+
+
+def _count_tags(contents: Sequence[TaggedContent]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which photographs are complete, and how many tags and accepted ones each has."""
+    import numpy as np
+
+    return (
+        np.array([content.is_complete for content in contents], dtype=bool),
+        np.array([len(content.known_tags) for content in contents], dtype=int),
+        np.array([len(content.accepted) for content in contents], dtype=int),
+    )
 
 
 def fit_pays(n_new: int, n_known: float) -> bool:

@@ -135,6 +135,11 @@ class NamePrior:
     def __repr__(self) -> str:
         return "<NamePrior>"
 
+    @property
+    def bias(self) -> float | None:
+        """What makes scores log-odds, if adding a number does."""
+        return self.encoder.bias
+
     def meanings(self, names: Sequence[str]) -> Meanings:
         """Return the embeddings of the tags' names; names without a letter are unknown."""
         words = [split_levels(name)[-1] for name in names]

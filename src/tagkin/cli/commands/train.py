@@ -75,12 +75,16 @@ def train(
             parameters = {"backbone": backbone, "min_count": min_count}
             run = opened.model.train(annotator, parameters, progress=step)
             n_found = opened.photographs.count().n_photographs
-            vocabulary, n_used = annotator.vocabulary_, len(annotator.files_)
+            vocabulary, n_used = annotator.vocabulary_, sum(map(bool, annotator.tags_))
+        n_others = len(opened.model.others_than(contents))
     n_rejected = sum(len(content.rejected) for content in contents)
     photographs: dict[str, object] = {"found": n_found, "tagged" if dry_run else "used": n_used}
     counted = opened.model.choose_complete(contents)
     photographs["complete"] = n_complete = sum(content.is_complete for content in counted)
-    _note_others(n_complete, len(counted) - n_complete)
+    if n_others:
+        note(_BY_EXAMPLE.format(count(n_others, "photograph")))
+    else:
+        _note_others(n_complete, len(counted) - n_complete)
     if not dry_run:
         photographs["unreadable"] = report_problems(annotator.failures_)
     needed = time.perf_counter() - start
@@ -108,10 +112,16 @@ def train(
     console.print()
     rows = [("Folder", where["folder"]), ("Photographs", f"{used_text} to learn from")]
     rows += [("Tags", learned_text), ("Names", _names_text(annotator))]
-    rows += _confidence_facts(len(counted))
+    rows += [] if n_others else _confidence_facts(len(counted))
     console.print(facts([*rows, rejected]))
     console.print()
     console.print(console.text("Next: ", ("tagkin suggest", "bold")))
+
+
+_BY_EXAMPLE = (
+    "Only a few examples of each tag are known, so {} without a tag stand for the rest, and "
+    "percentages start from what other collections taught. Answers to suggestions make them yours."
+)
 
 
 def _note_others(n_complete: int, n_others: int) -> None:
