@@ -1,6 +1,6 @@
 """What an evening of answers brings, and whether the page keeps its word meanwhile.
 
-    python -m experiments loop                  # an hour and a half
+    python -m experiments loop                  # about an hour
     python -m experiments loop traveller        # one set again; the others stay
     python -m experiments loop --quick          # a small collection, a minute
 

@@ -33,7 +33,7 @@ def write_page(measured: dict[str, Measured], path: Path) -> None:
         name: [row for row in one.few if row[0].startswith(START)] for name, one in plain.items()
     }
     lines = ["# What does an evening of answers bring?", "", *_sum_up(rows), ""]
-    lines += ["```sh", "python -m experiments loop  # an hour and a half", "```", ""]
+    lines += ["```sh", "python -m experiments loop  # about an hour", "```", ""]
     lines += ["## Targets", "", TARGETS_TEXT, "", *_target_table(rows), *_explain(rows)]
     if PERSONAL in measured:
         own = measured[PERSONAL]

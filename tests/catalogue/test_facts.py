@@ -196,7 +196,7 @@ def test_explain_and_pages_say_when_and_where(
             path: [
                 " ".join(line.text_content().split())
                 for line in browser.get(f"/photographs/{number}").elements(
-                    "//p[@class='quiet facts']"
+                    "//p[@class='quiet'][span/@title]"
                 )
             ]
             for path, number in numbers.items()
