@@ -10,33 +10,38 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from experiments import made
+from experiments.moments import load_personal
 from experiments.names import Task
 from experiments.trust import open_collection
 from tagkin.annotator.hold_out import FoldModels, calibrate_held_out, hold_out
 from tagkin.annotator.naming import Naming, score_names
 from tagkin.annotator.part import Part
 from tagkin.annotator.problem import Labels, Problem, find_groups
-from tagkin.annotator.recipe import usual_recipe
+from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import expit
 from tagkin.calibration import fitting
 from tagkin.evaluation import evaluate
+from tagkin.tag_meanings import CaptionEncoder, NamePrior
+from tagkin.transfer.occasions import Occasions, score_occasions
 
 __all__ = ["run"]
 
 DRAWS = (911, 912)
+PERSONAL = ("traveller", "diver")
 SETTINGS = (
     *(("coco", 1500), ("coco", 400), ("coco", 100)),
     *(("photos", 400), ("flickr8k", 400), ("flickr8k", 6000)),
+    *(("traveller", 100), ("diver", 100)),
 )
 N_TEST = 800
 LIKELY = 0.1  # least probability of the pairs whose calibration error is measured
-STEPS = ("nothing", "names", "votes", "read-out", "weights", "link")
+STEPS = ("nothing", "moments", "names", "space", "votes", "read-out", "weights", "link")
 FIRM = 1e9  # a pull that leaves no weight its own
 
 
@@ -71,14 +76,31 @@ def run(target: Path) -> None:
 
 
 def _rows(name: str, size: int) -> Iterator[dict[str, Any]]:
-    task = open_collection(name)
     for draw in DRAWS:
-        for step, figures in _measure(task, size, draw).items():
+        for step, figures in _measure(_draw(name, size, draw)).items():
             yield {"collection": name, "tagged": size, "draw": draw, "left out": step, **figures}
 
 
-def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
-    """MAP, MiAP and calibration error on new photographs, without each of the steps."""
+class Drawn(NamedTuple):
+    """What is learned from, and new photographs."""
+
+    problem: Problem
+    X: np.ndarray
+    truth: scipy.sparse.csr_array
+    occasions: Occasions | None
+
+
+def _draw(name: str, size: int, draw: int) -> Drawn:
+    """Draw tagged photographs and new ones, with the tags on one of the tagged ones or more."""
+    if name in PERSONAL:
+        person, prior = load_personal(name), NamePrior(CaptionEncoder())
+        words = sorted({tag for row in person.tags for tag in row})
+        rows = np.arange(len(person.X))
+        Y = scipy.sparse.csr_array(person.matrix(words))
+        task = Task(name, person.X, Y, words, rows, rows, prior)
+        every = Occasions.read(**person.moments(), n_images=len(person.X))
+    else:
+        task, every = open_collection(name), None
     order = np.random.default_rng([draw, size]).permutation(task.train)
     rows, test = np.sort(order[:size]), np.sort(order[size:][-N_TEST:])
     counts = np.asarray((task.Y[rows] > 0).sum(axis=0)).ravel()
@@ -88,28 +110,56 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
     )
     X, new = (np.asarray(task.X[r], dtype=np.float32) for r in (rows, test))
     naming = Naming.of(task.prior, np.array([task.labels[t] for t in tags]))
-    problem = Problem(X, Labels.of(Y), find_groups(X, None), naming=naming)
-    part = Part.whole(problem)
-    by_name = () if naming is None else (score_names(task.prior, new, naming.table),)
+    known, asked = (None if every is None else every.take(r) for r in (rows, test))
+    groups = find_groups(X, None) if every is None else None
+    return Drawn(
+        Problem(X, Labels.of(Y), groups, naming=naming, occasions=known), new, truth, asked
+    )
 
-    models = FoldModels(problem, part, usual_recipe(None, None, 0))
+
+def _score(
+    drawn: Drawn, problem: Problem, recipe: Recipe
+) -> tuple[Part, tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Return the part, held-out scores, and scores of the new photographs."""
+    part = Part.whole(problem)
+    models = FoldModels(problem, part, recipe)
     scores = hold_out(part, models.score_fold)
     space, method = models.fit()
-    assert space is not None
-    learned = method.model_.components(space.transform(new))
+    learned = method.model_.components(drawn.X if space is None else space.transform(drawn.X))
+    if problem.occasions is not None and drawn.occasions is not None:
+        learned = *learned, *score_occasions(problem.occasions, drawn.occasions, problem.Y)
+    return part, scores, learned
+
+
+def _measure(drawn: Drawn) -> dict[str, dict[str, float]]:
+    """MAP, MiAP and calibration error on new photographs, without each of the steps."""
+    problem, truth, naming = drawn.problem, drawn.truth, drawn.problem.naming
+    recipe = usual_recipe(None, None, 0)
+    part, scores, learned = _score(drawn, problem, recipe)
+    by_name = () if naming is None else (score_names(naming.prior, drawn.X, naming.table),)
 
     def judge(
-        some: tuple[np.ndarray, ...], *parts: np.ndarray, of: Problem = problem, link: bool = True
+        some: tuple[np.ndarray, ...],
+        *parts: np.ndarray,
+        of: Problem = problem,
+        held_out: Part = part,
+        link: bool = True,
     ) -> dict[str, float]:
-        calibration = calibrate_held_out(of, part, some).calibrated.calibration
+        calibration = calibrate_held_out(of, held_out, some).calibrated.calibration
         z = calibration.mix(parts)
         return _figures(truth, z, calibration.probabilities(z) if link else np.asarray(expit(z)))
 
     result = {"nothing": judge(scores, *learned, *by_name)}
     if naming is not None:
         result["names"] = judge(scores, *learned, of=replace(problem, naming=None))
-    result["votes"] = judge(scores[1:], learned[1], *by_name)
-    result["read-out"] = judge(scores[:1], learned[0], *by_name)
+    if problem.occasions is not None:
+        plain = replace(problem, occasions=None)
+        other, some, parts = _score(drawn, plain, recipe)
+        result["moments"] = judge(some, *parts, *by_name, of=plain, held_out=other)
+    other, some, parts = _score(drawn, problem, replace(recipe, space=None))
+    result["space"] = judge(some, *parts, *by_name, held_out=other)
+    result["votes"] = judge(scores[1:], *learned[1:], *by_name)
+    result["read-out"] = judge((scores[0], *scores[2:]), learned[0], *learned[2:], *by_name)
     with _common_weights():
         result["weights"] = judge(scores, *learned, *by_name)
     result["link"] = judge(scores, *learned, *by_name, link=False)
