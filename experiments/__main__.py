@@ -10,7 +10,7 @@
     languages          labels in other languages
     recipes            the annotator beside other methods
     trust              percentages with few photographs; --examples: with a few of each tag
-    words              the map to words: learned, written and measured
+    words              the map to words; --learn: learned again and written
     backbones --backbone NAME   a row of docs/models.md
     pages              write the tables of all pages from docs/results
     figures            what takes about two hours on two quiet cores, benchmarks too, and the pages
@@ -150,7 +150,9 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "languages": lambda arguments: import_module("experiments.languages").main(arguments),
     "recipes": lambda arguments: import_module("experiments.recipes").main(arguments),
     "trust": run_trust,
-    "words": lambda _: import_module("experiments.words").run(KEPT, made.RESULTS),
+    "words": lambda arguments: import_module("experiments.words").run(
+        KEPT, made.RESULTS, learns="--learn" in arguments
+    ),
     "backbones": run_backbones,
     "pages": write_pages,
     "figures": measure_figures,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import clone
 
 from experiments import made
 from experiments.moments import load_personal
@@ -25,7 +26,7 @@ from tagkin.annotator.part import Part
 from tagkin.annotator.problem import Labels, Problem, find_groups
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import expit
-from tagkin.calibration import fitting
+from tagkin.calibration import calibration, fitting
 from tagkin.evaluation import evaluate
 from tagkin.tag_meanings import CaptionEncoder, NamePrior
 from tagkin.transfer.occasions import Occasions, score_occasions
@@ -41,8 +42,11 @@ SETTINGS = (
 )
 N_TEST = 800
 LIKELY = 0.1  # least probability of the pairs whose calibration error is measured
-STEPS = ("nothing", "moments", "names", "space", "votes", "read-out", "weights", "link")
-FIRM = 1e9  # a pull that leaves no weight its own
+STEPS = (
+    *("nothing", "moments", "names", "space", "votes", "read-out", "weights", "intercepts"),
+    *("link", "fitted γ", "forgotten"),
+)
+FIRM = 1e9  # a pull that leaves nothing its own value
 
 
 def run(target: Path) -> None:
@@ -160,21 +164,28 @@ def _measure(drawn: Drawn) -> dict[str, dict[str, float]]:
     result["space"] = judge(some, *parts, *by_name, held_out=other)
     result["votes"] = judge(scores[1:], *learned[1:], *by_name)
     result["read-out"] = judge((scores[0], *scores[2:]), learned[0], *learned[2:], *by_name)
-    with _common_weights():
+    with _firm(fitting, "MIXING", "pull", "name_pull", "intercept_pull"):
         result["weights"] = judge(scores, *learned, *by_name)
+    with _firm(fitting, "MIXING", "intercept_pull"):
+        result["intercepts"] = judge(scores, *learned, *by_name)
     result["link"] = judge(scores, *learned, *by_name, link=False)
+    with _firm(calibration, "LINKING", "shrink_pull"):
+        result["fitted γ"] = judge(scores, *learned, *by_name)
+    certain = replace(recipe, method=clone(recipe.method).set_params(forgotten=0))
+    other, some, parts = _score(drawn, problem, certain)
+    result["forgotten"] = judge(some, *parts, *by_name, held_out=other)
     return result
 
 
 @contextmanager
-def _common_weights() -> Iterator[None]:
-    """Leave no tag its own weights for a while."""
-    usual = fitting.MIXING
-    fitting.MIXING = replace(usual, pull=FIRM, name_pull=FIRM, intercept_pull=FIRM)
+def _firm(module: Any, numbers: str, *pulls: str) -> Iterator[None]:
+    """Make some pulls firm for a while, so nothing moves from where they pull."""
+    usual = getattr(module, numbers)
+    setattr(module, numbers, replace(usual, **dict.fromkeys(pulls, FIRM)))
     try:
         yield
     finally:
-        fitting.MIXING = usual
+        setattr(module, numbers, usual)
 
 
 def _figures(truth: scipy.sparse.csr_array, z: np.ndarray, P: np.ndarray) -> dict[str, float]:

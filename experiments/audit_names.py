@@ -1,8 +1,8 @@
 """Audits of small collections whose tags have names that tagkin understands.
 
-Run ``python -m experiments audit-names``: 400 photographs of the folder, 20 draws without an error
-and 10 with 10 % wrong labels, some minutes. It writes audit-names.csv into docs/results. The limit
-of what a name may say in an audit was chosen on other draws.
+Run ``python -m experiments audit-names``: 300 and 400 photographs of the folder, ten draws of each
+share of wrong labels, some minutes. It writes audit-names.csv into docs/results. The limit of what
+a name may say in an audit, and the share of wrong labels to start with, were chosen on other draws.
 """
 
 from __future__ import annotations
@@ -19,36 +19,48 @@ from tagkin.labels import Vocabulary
 
 __all__ = ["count_findings", "run"]
 
-N, SEED = 400, 50
-DRAWS = {0.0: 20, 0.1: 10}  # by the share of wrong labels
-HEADER = ["injected", "draws", "kind", "n at 80 %", "right", "n from 50 to 80 %", "right"]
+SEED = 50
+CASES = ((300, 0.0), (300, 0.01), (300, 0.045), (400, 0.1))
+"""Photographs, and the share of wrong labels."""
+N_DRAWS = 10
+FIRST = 60
+COUNTED = ["n at 80 %", "right", "n from 50 to 80 %", "right"]
+HEADER = ["photographs", "injected", "kind", "errors", f"found in the first {FIRST}", "said"]
+HEADER += ["right", *COUNTED]
 
 
-def count_findings(task: Task, share: float, draw: int) -> dict[str, list[int]]:
-    """Audit one draw; count findings at 80 %, from 50 to 80 %, and the right ones, by kind."""
-    rows = np.random.default_rng(SEED + draw).permutation(len(task.X))[:N]
+def count_findings(task: Task, n: int, share: float, draw: int) -> dict[str, list[float]]:
+    """Audit one draw, and return the cells of `HEADER` after the kind, as sums, by kind."""
+    rows = np.random.default_rng(SEED + draw).permutation(len(task.X))[:n]
     truth: Any = task.Y[rows].toarray() > 0
     labels = injected(truth, "wrong", share, draw)
     lists = [[task.labels[t] for t in np.flatnonzero(row)] for row in labels]
     annotator = FeatureAnnotator(prior=task.prior, vocabulary=Vocabulary())
     annotator.fit(task.X[rows], lists)
     column: dict[str | int, int] = {label: t for t, label in enumerate(task.labels)}
-    counts = {kind: [0, 0, 0, 0] for kind in ("wrong", "missing")}
-    for finding in annotator.audit(n_kin=0):
-        at = 0 if finding.confidence >= 0.8 else 2
-        is_there = truth[finding.image, column[finding.name]]
-        counts[finding.kind][at] += 1
-        counts[finding.kind][at + 1] += is_there != (finding.kind == "wrong")
+    counts = {}
+    for kind, n_errors in (("wrong", int((labels & ~truth).sum())), ("missing", 0)):
+        findings = annotator.audit(labels.size, kind=kind, n_kin=0)
+        said = np.array([finding.confidence for finding in findings])
+        is_there = [truth[finding.image, column[finding.name]] for finding in findings]
+        right = np.array(is_there, bool) != (kind == "wrong")
+        first = slice(FIRST)
+        cells = [n_errors, right[first].sum(), said[first].sum(), right[first].sum()]
+        for low, high in ((0.8, 1.1), (0.5, 0.8)):
+            chosen = (low <= said) & (said < high)
+            cells += [chosen.sum(), right[chosen].sum()]
+        counts[kind] = cells
     return counts
 
 
 def run(target: Path) -> None:
-    """Measure, print and write the table."""
+    """Measure, print and write the table: numbers of all draws, and means of the first ones."""
     task, rows = load_task("photos"), []
-    for share, n_draws in DRAWS.items():
-        found = [count_findings(task, share, draw) for draw in range(n_draws)]
+    for n, share in CASES:
+        found = [count_findings(task, n, share, draw) for draw in range(N_DRAWS)]
         for kind in ("wrong", "missing"):
-            totals: Any = np.sum([counts[kind] for counts in found], axis=0)
-            rows.append([share, n_draws, kind, *totals.tolist()])
+            totals = np.sum([counts[kind] for counts in found], axis=0).tolist()
+            means = [total / (FIRST * N_DRAWS) for total in totals[2:4]]
+            rows.append([n, share, kind, *map(int, totals[:2]), *means, *map(int, totals[4:])])
             print(*rows[-1], flush=True)
     write_rows("audit-names", HEADER, rows, target)

@@ -108,6 +108,15 @@ def _ablation(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _words(frame: pd.DataFrame) -> pd.DataFrame:
+    """One column for each search: how often the photograph is first, in the first ten, its rank."""
+    table = frame[["learned from"]].assign(**{"names, MAP": frame["photos, names alone, MAP"]})
+    for among in ("300 photos", "1,200 photos", "Flickr8k"):
+        found = frame[[f"{among}, {key}" for key in ("first", "first ten", "median rank")]]
+        table[f"{among}: first, ten, median"] = found.agg(", ".join, axis=1)
+    return table
+
+
 VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "ablation": _ablation,
     "beside": _beside,
@@ -116,6 +125,7 @@ VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "reliability": _reliability,
     "small": _small,
     "spreads": _spreads,
+    "words": _words,
 }
 """What a page shows of a result, by name, where that is not the whole file."""
 _NUMBER = re.compile(r"[-+−<≤≥~]*\s*[\d.,]+(e-?\d+)?\s*%?")

@@ -1,9 +1,8 @@
 """Learn the map from photographs to words from captions, and measure it.
 
-``python -m experiments words`` learns from COCO's captions in words.npz, writes the record that
-comes with tagkin (src/tagkin/tag_meanings/word_map.safetensors), and writes the tables of
-docs/results/words.md. It takes some minutes. `--tables` of
-
+``python -m experiments words`` measures the map that comes with tagkin, and writes the tables of
+docs/results/words.md. It takes some minutes. ``--learn`` first learns the map again, from COCO's
+captions in words.npz, and writes its record, src/tagkin/tag_meanings/word_map.safetensors.
 
 The map begins as a regularised CCA between square roots of features and sentence vectors. Each
 photograph counts with its caption and, by less, with the words of the caption, because names are
@@ -298,10 +297,10 @@ def _prefixed(name: str, values: dict[str, str]) -> dict[str, str]:
     return {f"{name}, {key}": value for key, value in values.items()}
 
 
-def run(results: Path, output: Path, *, is_tables_only: bool = False) -> None:
-    """Learn and write the record, and measure it, or with `is_tables_only` only measure it."""
+def run(results: Path, output: Path, *, learns: bool) -> None:
+    """Measure the map, after it was learned again and written if `learns`."""
     coco, flickr8k, facts = read_words(results / "cache")
-    if not is_tables_only:
+    if learns:
         RECORD.write_bytes(learn(coco).write())
     both = join(coco, flickr8k.some(np.flatnonzero(facts["split"] == "train")))
     maps = {

@@ -40,12 +40,15 @@ class ErrorNumbers:
     most: float = 0.95
     """Largest share of wrong and of missing labels."""
     prior: int = 100
-    """Labels with a share `prior_share` of errors that are added, so few labels do not give an
-    extreme share. A label's own errors are shrunk to its expectation with the same weight. Labels
-    on fewer images fit the sigmoid worst and would dominate, so only labels on this many images
-    decide whether wrong labels fall on all labels equally often."""
-    prior_share: float = 0.01
-    """Share of wrong and of missing labels at first, too."""
+    """Labels that are added with the shares of errors below, so few labels do not give an extreme
+    share. A label's own errors are shrunk to its expectation with the same weight. Labels on fewer
+    images fit the sigmoid worst and would dominate, so only labels on this many images decide
+    whether wrong labels fall on all labels equally often."""
+    prior_wrong: float = 0.06
+    """Their share of wrong labels, and the share at first. Models that learned from wrong labels
+    explain some of them, so the likelihood alone finds half of them or fewer."""
+    prior_missing: float = 0.01
+    """The same for missing labels."""
     clearly: float = 10.0
     """Log-likelihood that this must gain."""
     most_rounds: int = 200
@@ -286,16 +289,18 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
     n = table.count.sum(axis=1)
     there = table.positives.sum(axis=1)
     weights = weights / max(weights.sum(), 1)
-    rates = ERRORS.prior_share * there.sum() * weights / np.maximum(n - there, 1)
+    rates = ERRORS.prior_wrong * there.sum() * weights / np.maximum(n - there, 1)
     rates = np.minimum(rates, ERRORS.most * there / n)
     sigmoids, prior = np.tile([1.0, 0.0], (len(n), 1)), _Prior(np.array([1.0, 0.0]), np.eye(2))
-    model = _Model(sigmoids, rates, np.full(len(n), ERRORS.prior_share))
+    model = _Model(sigmoids, rates, np.full(len(n), ERRORS.prior_missing))
     before, path = np.zeros(2), [model]
     for _ in range(ERRORS.most_rounds):
         expected = model.expected(table)
         belonging = expected.belonging
-        wrong = _shrink(expected.wrong, _pool_share(expected.wrong, there) * there.sum() * weights)
-        missing = _shrink(expected.missing, _pool_share(expected.missing, belonging) * belonging)
+        wrong_share = _pool_share(expected.wrong, there, ERRORS.prior_wrong)
+        wrong = _shrink(expected.wrong, wrong_share * there.sum() * weights)
+        missing_share = _pool_share(expected.missing, belonging, ERRORS.prior_missing)
+        missing = _shrink(expected.missing, missing_share * belonging)
         # one step suffices, because the next round continues from it
         gradient = expected.gradient + (model.sigmoids - prior.mean) @ prior.precision
         curvature = expected.curvature + prior.precision
@@ -329,9 +334,9 @@ def extrapolate(first: _Model, second: _Model, third: _Model) -> _Model:
     return third if s <= 1 else third.at(x + 2 * s * r + s * s * v)
 
 
-def _pool_share(errors: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of errors over all labels, including the prior labels."""
-    total = errors.sum() + ERRORS.prior_share * ERRORS.prior
+def _pool_share(errors: np.ndarray, labels: np.ndarray, prior: float) -> float:
+    """Return the share of errors over all labels, including those of the prior."""
+    total = errors.sum() + prior * ERRORS.prior
     return float(total / (labels.sum() + ERRORS.prior))
 
 
