@@ -138,7 +138,7 @@ def test_a_scan_that_breaks_off_is_continued(immich, open_collection):
         immich.upload(f"{i}.jpg", picture(i))
     with open_collection() as catalogue:
         # the first batch is stored before the last photographs are read
-        immich.fail(r"GET /assets/\S+/thumbnail", *[lambda: None] * 34, *[500] * 40)
+        immich.fail(r"GET /assets/\S+/thumbnail", *[lambda: None] * 34, *[503] * 40)
         with pytest.raises(ServerError):
             catalogue.scan()
         immich.faults.clear()
