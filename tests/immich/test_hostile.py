@@ -291,7 +291,11 @@ def test_the_message_of_a_bad_request_is_shown(catalogue, immich, request_):
         catalogue.scan()
 
 
-FAULTS = [((400, {}), "as the test wants it"), ((409, {}), "as the"), (NONSENSE, "does not answer")]
+FAULTS: list[Any] = [
+    ((400, {}), "as the test wants it"),
+    ((409, {}), "as the test wants it"),
+    (NONSENSE, "does not answer"),
+]
 
 
 @pytest.mark.parametrize(("fault", "sentence"), FAULTS)
