@@ -58,12 +58,13 @@ def check_address(text: str) -> str:
     """
     try:
         parts = urlsplit(text.strip())
-        host, port = parts.hostname or "", parts.port
+        # as it is looked up: signs of other scripts can be digits and dots
+        host, port = (parts.hostname or "").encode("idna").decode(), parts.port
     except ValueError as error:
         raise InvalidInput(f"{text!r} is not the address of a server ({error}).") from error
     if parts.scheme not in ("http", "https") or not host:
         raise InvalidInput(f"{text!r} is not the address of a server, such as https://immich.home.")
-    if not re.fullmatch("[!-~]*", parts.path):
+    if not re.fullmatch("[!-~]*", host + parts.path):
         raise InvalidInput(f"{text!r} is not the address of a server: it has unusual letters.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InvalidInput(
