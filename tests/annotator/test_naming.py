@@ -230,6 +230,16 @@ def test_a_new_tag_is_suggested_beside_those_that_were_learned(joint, tmp_path):
     ] == [1] * len(blue)
 
 
+@pytest.mark.parametrize("own", ["RED", "\uff32ed", " Red "])
+def test_a_tag_that_a_photograph_has_in_another_spelling_is_not_suggested(joint, own):
+    backbone, files = joint
+    red = next(file for file, color in files.items() if color == "red")
+    annotator = Annotator(backbone, cache=False)
+    for tags, n in ([], 1), ([own], 0):
+        (photo,) = annotator.suggest([red], present=[tags], vocabulary=["red"])
+        assert len(photo.suggestions) == n
+
+
 def test_what_cannot_be_suggested_by_name_is_told(joint):
     backbone, files = joint
     with pytest.raises(InvalidInput, match="vocabulary is empty"):

@@ -256,6 +256,13 @@ def test_another_case_is_no_change():
     assert (list(merged.tags), merged.removed, merged.added) == (["Beach"], [], set())
 
 
+def test_a_list_that_keeps_a_tag_in_another_case_was_not_overwritten():
+    before = beside(hs=["beach", "sea", "sun"], tl=["beach", "sea", "sun"])
+    merged = scanned(before, beside(hs=["beach", "sea", "sun"], tl=["BEACH"]))
+    assert [removal.tag for removal in merged.removed] == ["sea", "sun"]
+    assert (list(merged.tags), merged.overwritten) == (["beach"], [])
+
+
 def test_a_program_that_changes_case_only_copies_other_tags():
     """It does not know that one of them was removed elsewhere."""
     merged = scanned(

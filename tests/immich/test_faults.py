@@ -138,7 +138,7 @@ def test_a_scan_that_breaks_off_is_continued(immich, open_collection):
         immich.upload(f"{i}.jpg", picture(i))
     with open_collection() as catalogue:
         # the first batch is stored before the last photographs are read
-        immich.fail(r"GET /assets/\S+/thumbnail", *[lambda: None] * 34, *[500] * 40)
+        immich.fail(r"GET /assets/\S+/thumbnail", *[lambda: None] * 34, *[503] * 40)
         with pytest.raises(ServerError):
             catalogue.scan()
         immich.faults.clear()
@@ -160,6 +160,7 @@ def test_a_scan_that_breaks_off_is_continued(immich, open_collection):
         ("http://nas.local", "http://nas.local"),
         ("http://[fd00::5]:2283", "http://[fd00::5]:2283"),
         ("http://127.1:2283", "http://127.1:2283"),
+        ("https://b\u00fccher.example", "https://xn--bcher-kva.example"),
         ("http://3232235777", "http://3232235777"),  # 192.168.1.1
     ],
 )
@@ -183,6 +184,13 @@ def test_addresses(typed, expected):
         ("http://010.8.8.8", "unencrypted"),
         ("http://8.526344", "unencrypted"),
         ("http://[::ffff:8.8.8.8]", "unencrypted"),
+        (
+            "http://\uff11\uff13\uff14\uff17\uff14\uff14\uff10\uff17\uff12",
+            "unencrypted",
+        ),  # wide digits
+        ("http://8\u30028\u30028\u30028", "unencrypted"),  # full stops of Chinese
+        ("http://nas .local", "unusual letters"),
+        (f"http://{'a' * 64}", "not the address"),
         ("https://example.org/a b", "unusual letters"),
         ("https://example.org/\u00e9", "unusual letters"),
     ],

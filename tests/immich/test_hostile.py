@@ -20,7 +20,7 @@ from tagkin.immich import Connection, ImmichServer, http, server
 
 from .conftest import path_of
 from .hostile import HostileServer, drip, head
-from .serving import KEY
+from .serving import KEY, NONSENSE
 from .test_writing import accept
 
 
@@ -284,20 +284,87 @@ def test_a_tag_is_not_lost_because_a_list_shifts(photos, immich, open_collection
 # --- what it says ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("request_", ["POST /search/metadata", "GET /tags", "PUT /tags"])
-def test_the_message_of_a_bad_request_is_shown(catalogue, photos, immich, request_):
-    accept(catalogue, photos[3], "beach")
+@pytest.mark.parametrize("request_", ["POST /search/metadata", "GET /tags"])
+def test_the_message_of_a_bad_request_is_shown(catalogue, immich, request_):
     immich.fail(request_, (400, {}))
     with pytest.raises(ServerError, match=r"answers 400: as the test wants it\.$"):
-        catalogue.write() if request_ == "PUT /tags" else catalogue.scan()
+        catalogue.scan()
+
+
+FAULTS: list[Any] = [
+    ((400, {}), "as the test wants it"),
+    ((409, {}), "as the test wants it"),
+    (NONSENSE, "does not answer"),
+]
+
+
+@pytest.mark.parametrize(("fault", "sentence"), FAULTS)
+@pytest.mark.parametrize("request_", ["GET /assets/[^/]*$", "PUT /tags$", "PUT /tags/"])
+def test_a_photograph_that_is_refused_does_not_end_a_write(
+    catalogue, photos, immich, request_, fault, sentence
+):
+    for photo in photos[3:]:
+        accept(catalogue, photo, "beach")
+    immich.fail(request_, fault)
+    (failure,) = catalogue.write().failures
+    assert sentence in failure.reason
+    assert sum("beach" in immich.tags_of(photo) for photo in photos[3:]) == 2
+    assert catalogue.write().failures == []
+    assert all("beach" in immich.tags_of(photo) for photo in photos[3:])
+
+
+@pytest.mark.parametrize(("fault", "sentence"), FAULTS)
+def test_a_photograph_that_is_refused_does_not_end_an_undo(
+    catalogue, photos, immich, fault, sentence
+):
+    for photo in photos[3:]:
+        accept(catalogue, photo, "beach")
+    run = catalogue.write().run
+    immich.fail("DELETE /tags/", fault)
+    (failure,) = catalogue.undo(run).failures
+    assert sentence in failure.reason
+    assert sum("beach" in immich.tags_of(photo) for photo in photos[3:]) == 1
+    assert catalogue.undo(run).failures == []
+    assert not any("beach" in immich.tags_of(photo) for photo in photos[3:])
+
+
+@pytest.mark.parametrize("status", [400, 409, 500])
+def test_a_preview_that_is_refused_costs_one_photograph(photos, immich, open_collection, status):
+    """Immich answers 500 if it has lost a file of its own."""
+    immich.fail(f"GET /assets/{photos[0].id}/thumbnail", *[(status, {})] * 4)
+    with open_collection() as catalogue:
+        result = catalogue.scan()
+        (failure,) = result.failures
+        assert failure.reason.endswith(f"answers {status}: as the test wants it.")
+        assert len(immich.faults) == 3  # it is not repeated
+        assert len(result.added) == 6
+        immich.faults.clear()
+        assert catalogue.scan().failures == []
 
 
 def test_a_bad_request_is_not_an_absent_photograph(catalogue, photos, immich):
+    """Neither when it is written, nor when a list lacks it."""
     accept(catalogue, photos[3], "beach")
     immich.fail(f"GET /assets/{photos[3].id}", (400, {}))
-    with pytest.raises(ServerError, match="as the test wants it"):
-        catalogue.write()
+    (failure,) = catalogue.write().failures
+    assert "as the test wants it" in failure.reason
     assert catalogue.scan().gone == []
+    immich.trash(photos[0])
+    immich.fail(f"GET /assets/{photos[0].id}", (400, {}))
+    result = catalogue.scan()
+    assert result.gone == []
+    assert "1 photograph cannot be read; the first: http" in result.failures[0].reason
+    path = path_of(catalogue, photos[0])
+    assert catalogue.scan().gone == [path]
+
+
+@pytest.mark.parametrize("name", ["\U0001f600" * 80, "漢" * 90, "é" * 300, "a" * 300])
+def test_a_name_that_is_too_long_for_a_file(photos, immich, open_collection, name):
+    """Characters can have four bytes each, and file systems count bytes."""
+    photos[0].name = f"{name}.jpg"
+    with open_collection() as catalogue:
+        assert len(catalogue.scan().added) == 6
+        assert catalogue.scan().n_unchanged == 6
 
 
 ODD_IDS = [None, 5, ["a"], "", "a\rb", "a\r\nx: y", "../x", "a" * 100_000]

@@ -12,7 +12,7 @@ from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.suggesting import LabelChoice
 from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput
-from tagkin.labels import Vocabulary
+from tagkin.labels import Vocabulary, normalize_tag
 from tagkin.progress import Progress
 from tagkin.tag_meanings import NamePrior
 
@@ -80,10 +80,11 @@ def add_words(
     """
     least = rule.threshold or _LEAST_CONFIDENCE
     P = confidences_by_name(prior, features, words)
+    keys = list(map(normalize_tag, words))
     result = []
     for photo, row in zip(suggested, P, strict=True):
-        own = {tag.casefold() for tag in photo.tags}
-        allowed = np.array([word.casefold() not in own for word in words]) & (row >= least)
+        own = {normalize_tag(tag) for tag in photo.tags}
+        allowed = np.array([key not in own for key in keys]) & (row >= least)
         (columns,) = rule.select_labels(row[None], allowed[None])
         added = [TagSuggestion(words[t], float(row[t]), (), 1.0, 0.0) for t in columns]
         both = sorted([*photo.suggestions, *added], key=lambda s: -s.confidence)

@@ -344,7 +344,8 @@ def _find_changes(
         }
         came, gone = came - before, gone - after
         is_overwritten = False
-        if len(gone) > 1 and words.isdisjoint(old) and not is_ours:
+        is_replaced = {*map(fold, words)}.isdisjoint(map(fold, old))
+        if len(gone) > 1 and is_replaced and not is_ours:
             # a program may drop a list that it does not know, or overwrite it
             left = set(map(fold, current.tags))
             kept = {tag for tag in gone if {fold(tag), fold(last_level(tag))} & left}

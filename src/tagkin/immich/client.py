@@ -16,13 +16,14 @@ from urllib.parse import urlencode, urlsplit
 
 from tagkin.errors import InvalidInput, ServerError, StorageError
 from tagkin.filesystem import make_private_folder, write_whole
-from tagkin.immich.http import Answer, Host, one_line
+from tagkin.immich.http import BUSY, Answer, Host, one_line
 from tagkin.version import __version__
 
 __all__ = [
     "Client",
     "Connection",
     "Json",
+    "UnusableAnswer",
     "check_address",
     "check_key",
     "read_connection",
@@ -57,12 +58,13 @@ def check_address(text: str) -> str:
     """
     try:
         parts = urlsplit(text.strip())
-        host, port = parts.hostname or "", parts.port
+        # as it is looked up: signs of other scripts can be digits and dots
+        host, port = (parts.hostname or "").encode("idna").decode(), parts.port
     except ValueError as error:
         raise InvalidInput(f"{text!r} is not the address of a server ({error}).") from error
     if parts.scheme not in ("http", "https") or not host:
         raise InvalidInput(f"{text!r} is not the address of a server, such as https://immich.home.")
-    if not re.fullmatch("[!-~]*", parts.path):
+    if not re.fullmatch("[!-~]*", host + parts.path):
         raise InvalidInput(f"{text!r} is not the address of a server: it has unusual letters.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InvalidInput(
@@ -124,6 +126,10 @@ def read_connection(folder: Path) -> Connection | None:
 # --- requests ----------------------------------------------------------------------------
 
 
+class UnusableAnswer(ServerError):
+    """An answer to one request is a refusal or nonsense; other requests may get better ones."""
+
+
 class Client:
     """The HTTP interface of a server. All requests that tagkin makes may be repeated."""
 
@@ -145,8 +151,12 @@ class Client:
         return self._parse(self._request("GET", path, may_be_absent=True))
 
     def find_bytes(self, path: str, **parameters: str) -> bytes | None:
-        """Return the answer to GET, or None if Immich says that there is no such thing."""
-        return self._request("GET", f"{path}?{urlencode(parameters)}", may_be_absent=True)
+        """Return the answer to GET, or None if Immich says that there is no such thing.
+
+        If a file of Immich's own is missing, it answers 500, which is not repeated.
+        """
+        answer = self._host.request("GET", f"{path}?{urlencode(parameters)}", busy=BUSY - {500})
+        return None if _is_absent(answer) else self._check(answer)
 
     def send(self, method: str, path: str, body: object, *, may_be_absent: bool = False) -> Json:
         """Return the JSON answer to a request with a JSON body; None if absent, which may be."""
@@ -180,7 +190,7 @@ class Client:
                 f"{self.address} sends requests elsewhere ({elsewhere}), which tagkin does not "
                 "follow. Connect to the address where Immich itself answers."
             )
-        raise ServerError(f"{self.address} answers {answer.status}: {_message(answer)}.")
+        raise UnusableAnswer(f"{self.address} answers {answer.status}: {_message(answer)}.")
 
     def _parse(self, data: bytes | None) -> Json:
         try:
@@ -189,7 +199,7 @@ class Client:
                 value = json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
             return value
         except (ValueError, RecursionError) as error:
-            raise ServerError(
+            raise UnusableAnswer(
                 f"{self.address} does not answer as Immich does ({error})."
             ) from error
 

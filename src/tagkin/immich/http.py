@@ -10,7 +10,7 @@ import socket
 import ssl
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from email.message import Message
 from functools import partial
@@ -21,12 +21,13 @@ from urllib.parse import urlsplit
 
 from tagkin.errors import ServerError
 
-__all__ = ["DEADLINE", "MAX_BYTES", "PAUSES", "TIMEOUT", "Answer", "Host", "one_line"]
+__all__ = ["BUSY", "DEADLINE", "MAX_BYTES", "PAUSES", "TIMEOUT", "Answer", "Host", "one_line"]
 
 PAUSES = (0.5, 2.0, 8.0)
 """Seconds before a request is repeated, if the server is busy or the connection breaks."""
 _LONGEST_WAIT = 60.0  # seconds that a server may ask to wait
-_BUSY = (429, 500, 502, 503, 504)
+BUSY = frozenset((429, 500, 502, 503, 504))
+"""Answers after which a request is repeated."""
 CONNECT_TIMEOUT = 10.0  # seconds
 TIMEOUT = 60.0
 """Seconds without a byte, after which a request has failed."""
@@ -69,11 +70,16 @@ class Host:
         weakref.finalize(self, _close_all, self._idle)
 
     def request(
-        self, method: str, path: str, body: bytes | None = None, kind: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        kind: str | None = None,
+        busy: Collection[int] = BUSY,
     ) -> Answer:
         """Return the answer to a request, whose body is of a media type `kind`.
 
-        The request must do no harm if it is repeated: it is, if the server is busy.
+        The request must do no harm if it is repeated: it is, if the server is `busy`.
 
         Raises
         ------
@@ -86,7 +92,7 @@ class Host:
             except _Unreachable as error:
                 reason = f"cannot be reached ({one_line(str(error))})"
             else:
-                if answer.status not in _BUSY:
+                if answer.status not in busy:
                     return answer
                 reason = f"is busy or fails (it answers {answer.status})"
                 pause = _longer(pause, answer.headers.get("retry-after"))

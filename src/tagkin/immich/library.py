@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.collection.facts import Facts, read_immich
-from tagkin.errors import ServerError, WriteError
+from tagkin.errors import WriteError
 from tagkin.filesystem import make_private_folder, write_whole
-from tagkin.immich.client import Json
+from tagkin.immich.client import Json, UnusableAnswer
 
 __all__ = [
     "Asset",
@@ -29,7 +29,6 @@ __all__ = [
     "check_writable",
     "from_value",
     "is_shown",
-    "nonsense",
     "read_asset",
     "read_assets",
     "read_checksum",
@@ -41,6 +40,7 @@ __all__ = [
 
 _FILE = "library.json"
 _LONGEST = 80  # characters of a name
+_MOST_BYTES = 160  # of a name in UTF-8; file systems take 255 with its ending
 _LONGEST_TAG = 500  # characters, as in files
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")  # Immich has UUIDs; an id is a part of addresses
 _SHOWN = ("timeline", "archive")
@@ -84,6 +84,7 @@ def store_assets(folder: Path, assets: Mapping[str, Asset]) -> None:
 def _choose_path(name: str, month: str, checksum: str) -> str:
     """Return the path of a photograph by its name and the month in which it was taken."""
     stem = _FORBIDDEN.sub("_", name.rpartition(".")[0] or name).strip(". ")[:_LONGEST]
+    stem = stem.encode()[:_MOST_BYTES].decode(errors="ignore")
     return f"{month.replace('-', '/')}/{stem.rstrip('. ') or 'photograph'}-{checksum[:12]}.jpg"
 
 
@@ -125,7 +126,7 @@ def read_asset(address: str, item: Mapping[str, Json], known: Asset | None) -> A
 def read_id(item: Json) -> str:
     """Return the id of a photograph or a tag.
 
-    Raises one of the errors that `check_answer` turns into a `ServerError`.
+    Raises one of the errors that `check_answer` turns into an `UnusableAnswer`.
     """
     id = item["id"]
     if _ID.fullmatch(id) is None:
@@ -162,15 +163,11 @@ def from_value(value: str) -> str:
     return "|".join(level.replace("|", "/") for level in value.split("/"))
 
 
-def nonsense(address: str, error: object) -> ServerError:
-    """Return the error for an answer that Immich does not give."""
-    return ServerError(f"{address} does not answer as Immich 3 does ({repr(error)[:100]}).")
-
-
 @contextmanager
 def check_answer(address: str) -> Iterator[None]:
-    """Turn errors from an answer of another form into a `ServerError`."""
+    """Turn errors from an answer of another form into an `UnusableAnswer`."""
     try:
         yield
     except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as error:
-        raise nonsense(address, error) from error
+        text = f"{address} does not answer as Immich 3 does ({repr(error)[:100]})."
+        raise UnusableAnswer(text) from error

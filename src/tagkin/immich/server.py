@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 from tagkin.errors import ServerError, UnreadableImage, WriteError
 from tagkin.images import Failure
-from tagkin.immich.client import Client, Connection, Json
+from tagkin.immich.client import Client, Connection, Json, UnusableAnswer
+from tagkin.immich.http import one_line
 from tagkin.immich.library import (
     Asset,
     check_answer,
@@ -129,9 +131,14 @@ class ImmichServer:
         missing = sorted(known.keys() - seen)
         for n, id in enumerate(missing):
             step("Looking for missing photographs", n, len(missing))
-            item = self._client.find(f"assets/{id}")
-            if isinstance(item, dict):
-                add(id, item)
+            try:
+                item = self._client.find(f"assets/{id}")
+            except UnusableAnswer as error:
+                unread.append(str(error))
+                assets[known[id].path] = known[id]
+            else:
+                if isinstance(item, dict):
+                    add(id, item)
         failures = []
         if n_waiting:
             waiting = count(n_waiting, "new photograph")
@@ -226,7 +233,11 @@ class ImmichServer:
 
     def read_pixels(self, path: str) -> bytes:
         """Return Immich's preview of a photograph."""
-        data = self._client.find_bytes(f"assets/{self._asset(path).id}/thumbnail", size="preview")
+        preview = f"assets/{self._asset(path).id}/thumbnail"
+        try:
+            data = self._client.find_bytes(preview, size="preview")
+        except UnusableAnswer as error:
+            raise UnreadableImage(str(error)) from error
         if not data:
             raise UnreadableImage("Immich has no preview of it; scan again later")
         return data
@@ -240,10 +251,10 @@ class ImmichServer:
         not keep its tags.
         """
         asset = self._assets.get(path)
-        item = None if asset is None else self._client.find(f"assets/{asset.id}")
-        if asset is None or item is None:
-            return None
-        with check_answer(self.address):
+        with _check_one(self.address):
+            item = None if asset is None else self._client.find(f"assets/{asset.id}")
+            if asset is None or item is None:
+                return None
             checksum = read_checksum(item["checksum"])
             tags = dict(map(read_tag, item.get("tags") or ()))
         if checksum != asset.checksum:
@@ -258,8 +269,9 @@ class ImmichServer:
     def make_tags(self, tags: Sequence[str]) -> dict[str, str]:
         """Return the ids of tags; Immich makes missing ones, with their parents."""
         values = {tag: to_value(tag) for tag in tags}
-        answer = self._client.send("PUT", "tags", {"tags": list(dict.fromkeys(values.values()))})
-        with check_answer(self.address):
+        body = {"tags": list(dict.fromkeys(values.values()))}
+        with _check_one(self.address):
+            answer = self._client.send("PUT", "tags", body)
             ids = {made["value"]: read_id(made) for made in answer}
             return {tag: ids[value] for tag, value in values.items()}
 
@@ -274,12 +286,11 @@ class ImmichServer:
     def _change(self, method: str, path: str, ids: Sequence[str]) -> dict[str, str]:
         body, refused = {"ids": [self._asset(path).id]}, {}
         for id in ids:
-            path = f"tags/{id}/assets"
-            answers = self._client.send(method, path, body, may_be_absent=True)
-            with check_answer(self.address):
+            with _check_one(self.address):
+                answers = self._client.send(method, f"tags/{id}/assets", body, may_be_absent=True)
                 for answer in answers or [{"success": False, "error": "not_found"}]:
                     if not answer["success"]:
-                        refused[id] = str(answer.get("error") or "unknown")
+                        refused[id] = one_line(str(answer.get("error") or "unknown"))
         return refused
 
     def _asset(self, path: str) -> Asset:
@@ -287,6 +298,16 @@ class ImmichServer:
         if asset is None:
             raise UnreadableImage("not in the last listing of Immich; scan again")
         return asset
+
+
+@contextmanager
+def _check_one(address: str) -> Iterator[None]:
+    """Turn an answer about one photograph that cannot be used into a `WriteError`."""
+    try:
+        with check_answer(address):
+            yield
+    except UnusableAnswer as error:
+        raise WriteError(str(error)) from error
 
 
 def _id_or_none(item: Json) -> str | None:
