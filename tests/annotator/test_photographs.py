@@ -53,7 +53,7 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     )
     assert [failure.file for failure in annotator.failures_] == [files[-1]]
     steps = {what for what, *_ in seen_steps}
-    assert steps == {"Reading photographs", "Reading dates", "Finding series", "Learning"}
+    assert steps == {"Reading photographs", "Reading dates", "Finding copies", "Learning"}
     suggestions = annotator.suggest(files[:4], n=2)
     assert [p.file for p in suggestions] == files[:4]
     right = [s.tag in photos[p.file] for p in suggestions for s in p.suggestions]

@@ -112,6 +112,24 @@ def test_a_file_that_changed_since_is_read_again(filled: Catalogue, folder, resc
     check_invariants(filled)
 
 
+def test_a_tag_that_left_a_file_since_does_not_return_with_its_name(
+    catalogue: Catalogue, rescan
+) -> None:
+    """A write that was undone after a rename can be written again when that is undone, too."""
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
+    run = catalogue.write().run
+    renamed = catalogue.tags.change("rename", ["beach"], "strand").run
+    catalogue.undo(run)
+    catalogue.undo(renamed)
+    before = found_tags(catalogue)
+    assert "2024/d.jpg" not in before
+    assert set(before["b.jpg"]) == {"beach"}
+    assert (catalogue.write().n_tags, catalogue.write().n_tags) == (1, 0)
+    rescan()
+    assert set(found_tags(catalogue)["2024/d.jpg"]) == {"beach"}
+    check_invariants(catalogue)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are Unicode on this system")
 def test_names_of_files_need_not_be_text(catalogue: Catalogue, folder, rescan) -> None:
     name = os.fsdecode(b"caf\xe9.jpg")

@@ -356,7 +356,7 @@ def test_by_event(window: Window, served: Served) -> None:
     assert pressed(page) == []
     address = page.url
     page.locator("#offers [data-verdict=reject]").first.click()
-    window.shows(f"rejected for {len(shown)} photographs")
+    page.get_by_text(f"{names[0]} rejected for {len(shown)} photographs.", exact=True).wait_for()
     page.locator("#grid .tile").first.click()
     window.press("t")
     page.keyboard.type("holiday")

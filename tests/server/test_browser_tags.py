@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from tagkin.catalogue import Catalogue
+from tests.catalogue.photographs import sidecar_text
+
 from .served import Served, serve
 from .window import NARROW, TAGS, Window
 
@@ -13,8 +16,15 @@ N = 12
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serve(tmp_path_factory.mktemp("tags"), N) as served:
+    with serve(tmp_path_factory.mktemp("tags"), N, put_tags) as served:
         yield served
+
+
+def put_tags(catalogue: Catalogue, contents: list[int]) -> None:
+    """Two photographs have a tag in a sidecar."""
+    for file in catalogue.photographs.files_of(contents[:2]).values():
+        catalogue.root.joinpath(f"{file.path}.xmp").write_text(sidecar_text(["harbour"]))
+    catalogue.scan()
 
 
 @pytest.fixture
@@ -27,7 +37,8 @@ def window(window: Window, served: Served) -> Iterator[Window]:
 
 def suggested(served: Served) -> dict[str, int]:
     with served.review.readers.connection() as catalogue:
-        return {tag.name: tag.n_suggested for tag in catalogue.tags.list_all()}
+        tags = catalogue.tags.list_all()
+        return {tag.name: tag.n_suggested for tag in tags if not tag.n_found}
 
 
 def edit(window: Window, served: Served, name: str) -> Any:
@@ -50,6 +61,14 @@ def test_renamed_and_undone(window: Window, served: Served) -> None:
     page.locator("#redo").click()
     window.shows("Redone the change of boat.")
     assert "ship" in suggested(served)
+
+
+def test_files_keep_the_old_name(window: Window) -> None:
+    page = window.open("/overview")
+    page.locator("[data-edit][data-name=harbour]").click()
+    page.locator("#new-name").fill("port")
+    window.press("Enter")
+    window.shows("harbour renamed to port. Files of 2 photographs keep harbour.")
 
 
 def test_a_name_that_is_a_tag_merges(window: Window, served: Served) -> None:

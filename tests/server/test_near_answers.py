@@ -247,3 +247,34 @@ def test_pages_and_filters_follow_until_undo(trip: Catalogue, tmp_path: Path) ->
     assert shown() == before
     running.stop()
     review.close()
+
+
+def test_events_follow_answers(trip: Catalogue, tmp_path: Path) -> None:
+    """An event that answers made likely comes, and one that they made unlikely does not."""
+    with trip.database.run("suggest") as run:  # the morning is one event, later.jpg another
+        every = [(content(trip, name), [new_suggestion("Lisbon", 0.4)]) for name in MORNING]
+        later = [(content(trip, "later.jpg"), [new_suggestion("Lisbon", 0.6)])]
+        trip.suggestions.replace(run.id, every + later)
+    review = Review(trip, tmp_path / "cache", fits=False)
+    running = Running(review)
+    browser = Browser(running.port)
+    browser.open(running.access.key)
+    lisbon, event = tag(trip, "Lisbon"), content(trip, MORNING[0])
+
+    def waiting() -> dict[str, str]:
+        months = browser.get("/overview").elements("//table[@id='years']//a/@title")
+        return {title.partition(":")[0]: title.rpartition(", ")[2] for title in months}
+
+    assert browser.next_event() == content(trip, "later.jpg")
+    assert waiting()["May 2024"] == "1 waits"
+    accepted = [content(trip, name) for name in MORNING[:3]]
+    browser.decide_page(lisbon, {"accept": accepted, "reject": []})
+    assert browser.next_event() == event
+    assert waiting()["May 2024"] == "6 wait"
+    assert len(browser.get(f"/events/{event}").elements("//*[@id='offers']/li")) == 1
+    browser.post("/api/v1/undo")
+    browser.decide_page(lisbon, {"accept": [], "reject": [content(trip, "later.jpg")]})
+    assert browser.next_event() is None
+    assert waiting()["May 2024"] == "0 wait"
+    running.stop()
+    review.close()

@@ -65,7 +65,7 @@ def test_what_is_shown(browser: Browser, catalogue: Catalogue) -> None:
     assert "d.jpg" in photograph
     assert "45 %" in photograph  # the share of the first kin in the score
     assert "Suggested 60 % by its kin, 30 % by the photograph itself, 10 %" in photograph
-    assert "seems wrong (90 %)" in browser.get("/doubtful").text
+    assert "seems wrong <span>(90 %)</span>" in browser.get("/doubtful").text
     page = browser.get("/overview").text
     assert "2 without tags" in page
     assert "Write them into files" not in page  # nothing is accepted yet
@@ -160,5 +160,5 @@ def test_a_doubt_says_how_likely_it_is(browser: Browser, catalogue: Catalogue) -
         page = browser.get("/doubtful?kind=wrong").text
     finally:
         catalogue.database.execute(update, (0.9, *pair))
-    assert "may be wrong, but is probably not (12 %)" in page
-    assert "seems wrong (90 %)" in browser.get("/doubtful?kind=wrong").text
+    assert "may be wrong, but is probably not <span>(12 %)</span>" in page
+    assert "seems wrong <span>(90 %)</span>" in browser.get("/doubtful?kind=wrong").text

@@ -69,7 +69,7 @@ def find_series(
         A series has at most N / n_folds photographs. With 10, and 6 series of 8 shots each, a
         series was in two folds, and suggestions at 80 % were right in 34 %.
     """
-    progress("Finding series", 0, 1)
+    progress("Finding copies", 0, 1)
     n = len(files)
     untimed = np.ones(n, bool) if times is None else np.isnan(times)
     first, second = _consecutive_names(files)

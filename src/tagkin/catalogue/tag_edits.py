@@ -145,7 +145,10 @@ def _restore(database: Database, changes: Sequence[_Change]) -> None:
         elif _current(database, change) == change.after:
             # a tag that the edit created stays, without photographs and not forgotten
             _restore_tag(database, change.key[0], ("", "", None, 0, None))
-    _restore_rows(database, "found", by_table["found"])
+    # a tag that an undone write took out of the file since stays away
+    left = {c.key[0] for c in by_table["found"] if c.after and _current(database, c) is None}
+    in_files = [c for c in by_table["found"] if c.before is None or c.key[0] not in left]
+    _restore_rows(database, "found", in_files)
     for change in by_table["found"]:
         if _current(database, change) != change.before:  # its file changed since
             let_scan_read(database, "?", change.key[0])

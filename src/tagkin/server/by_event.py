@@ -67,19 +67,20 @@ def next_event(
     R^1.25 / E, see `best_page`: R of its likely suggestions are right, and E is one key for each of
     its tags, one click for each wrong photograph, and one key to go on.
     """
-    mask = index.is_open & (index.confidences >= LIKELY)
+    tags, contents, p = reading.order.likely(reading.catalogue, index, LIKELY)
     if reading.selected is not None:
-        mask &= reading.selected.photographs.has(index.contents)
-    numbers = events.of(index.contents[mask])
+        has = reading.selected.photographs.has(contents)
+        tags, contents, p = tags[has], contents[has], p[has]
+    numbers = events.of(contents)
     known = numbers >= 0
-    numbers, tags = numbers[known], index.tags[mask][known]
+    numbers, tags, p = numbers[known], tags[known], p[known]
     if not len(numbers):
         return None
-    p = index.confidences[mask][known]
     right = np.bincount(numbers, p, len(events))
-    pairs = np.sort(numbers * index.n_tags + tags)
+    most = int(tags.max()) + 1
+    pairs = np.sort(numbers * most + tags)
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # np.unique takes ten times as long
-    n_tags = np.bincount(pairs // index.n_tags, minlength=len(events))
+    n_tags = np.bincount(pairs // most, minlength=len(events))
     values = page_value(right, 1 + n_tags + np.bincount(numbers, 1 - p, len(events)))
     others = events.of(np.array(passed, np.int64))
     left = np.setdiff1d(np.flatnonzero(right), others)

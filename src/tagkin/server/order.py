@@ -10,6 +10,7 @@ import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.catalogue.moment_index import MomentIndex
+from tagkin.catalogue.open_index import OpenIndex
 from tagkin.server.asking import N_CANDIDATES, PAGE, Answers, best_page, expect_right
 from tagkin.server.correcting import Asked, Corrections
 from tagkin.server.forgetting import ForgottenTags
@@ -36,7 +37,13 @@ class Ranked(NamedTuple):
     confidences: np.ndarray
     """Corrected, shape (n,)."""
 
+    @property
+    def shift(self) -> float:
+        """By how much answers change the number of correct suggestions."""
+        return float((self.confidences - self.stored).sum())
 
+
+_NO_TAG = -1  # has no answers
 _N_AHEAD = 3  # pages of a tag that a forecast looks at
 _MUCH = 0.25  # change of μ, see `Forgetting`, after which suggestions are ranked anew
 _Choose = Callable[[Catalogue, Sequence[OpenSuggestion]], list[OpenSuggestion]]
@@ -66,7 +73,7 @@ class Order:
         self._version = self._renewed = 0
         self._changed: dict[int, int] = {}  # the version of the last answers to a tag
         self._corrections: tuple[int, Corrections] = -1, Corrections()
-        self._shifts: dict[int, float] = {}
+        self._answered: dict[int, tuple[int, Ranked]] = {}  # with the version before it was read
         self._left: dict[int, set[int]] = {}
 
     def correct(
@@ -96,8 +103,7 @@ class Order:
         if tag not in self._read_answers(catalogue) and not forgetting.own:
             return None
         at, common, _ = ranked.get(tag, (-1, 0.0, None))
-        is_old = at < max(self._renewed, self._changed.get(tag, 0))
-        if is_old or abs(common - forgetting.common) > _MUCH:
+        if at < self._changed_at(tag) or abs(common - forgetting.common) > _MUCH:
             contents, stored = catalogue.suggestions.contents_of_tag(tag)
             corrected = self._correct(catalogue, tag, contents, stored)
             order = np.lexsort((contents, -corrected))
@@ -125,19 +131,41 @@ class Order:
 
     def expect(self, catalogue: Catalogue, tags: Sequence[TagCounts]) -> list[TagCounts]:
         """Return tags with the number of suggestions that are likely correct by all answers."""
-        shifts = self._read_shifts(catalogue)
+        answered = self.answered(catalogue)
+        shifts = {tag: ranked.shift for tag, ranked in answered.items()}
         return [replace(t, expected=max(0.0, t.expected + shifts.get(t.id, 0.0))) for t in tags]
 
     def expected(self, catalogue: Catalogue, stored: float) -> float:
         """Return how many of all suggestions are likely correct; `stored` is by the model alone."""
-        return max(0.0, stored + sum(self._read_shifts(catalogue).values()))
+        shifts = [ranked.shift for ranked in self.answered(catalogue).values()]
+        return max(0.0, stored + sum(shifts))
+
+    def likely(
+        self, catalogue: Catalogue, index: OpenIndex, least: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the open suggestions with a corrected confidence of `least` or more.
+
+        They are tags, contents and confidences, each of shape (n,). Those of tags without answers
+        are left out if the model says less.
+        """
+        answered = self.answered(catalogue)
+        at = np.flatnonzero(index.is_open & (index.confidences >= least))
+        at = at[~np.isin(index.tags[at], np.array([*answered], np.int64), kind="table")]
+        corrected = self._correct(catalogue, _NO_TAG, index.contents[at], index.confidences[at])
+        found = [(index.tags[at], index.contents[at], corrected)]
+        found += [
+            (np.full(len(r.contents), tag), r.contents, r.confidences)
+            for tag, r in answered.items()
+        ]
+        tags, contents, confidences = map(np.concatenate, zip(*found, strict=True))
+        is_likely = confidences >= least
+        return tags[is_likely], contents[is_likely], confidences[is_likely]
 
     def learn(self, tags: Iterable[int]) -> None:
         """Let answers correct the confidences of their tags."""
         self._version += 1
         for tag in tags:
             self._changed[tag] = self._version
-            self._shifts.pop(tag, None)
 
     def leave(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Note contents and tags that a person saw and left open; no question repeats them.
@@ -157,7 +185,7 @@ class Order:
         self._forgotten.renew()
         self._version += 1
         self._renewed = self._version
-        self._ranked, self._shifts, self._left = {}, {}, {}
+        self._ranked, self._answered, self._left = {}, {}, {}
 
     def _read_corrections(self, catalogue: Catalogue) -> Corrections:
         version, corrections = self._version, self._corrections
@@ -177,18 +205,26 @@ class Order:
             self._answers = answers = version, self._near.read(catalogue)
         return answers[1]
 
-    def _read_shifts(self, catalogue: Catalogue) -> dict[int, float]:
-        """Return by how much answers change the number of correct suggestions, by tag."""
-        shifts = self._shifts
-        answered = self._read_corrections(catalogue).answered
-        answered |= self._read_answers(catalogue).keys()
-        for tag in answered - shifts.keys():
-            ranked = self.rank(catalogue, tag)
-            if ranked is None:
-                contents, stored = catalogue.suggestions.contents_of_tag(tag)
-                ranked = Ranked(contents, stored, self._correct(catalogue, tag, contents, stored))
-            shifts[tag] = float((ranked.confidences - ranked.stored).sum())
-        return {tag: shifts.get(tag, 0.0) for tag in answered}
+    def answered(self, catalogue: Catalogue) -> dict[int, Ranked]:
+        """Return the suggestions of each tag with answers, in any order."""
+        version, known = self._version, self._answered
+        tags = self._read_corrections(catalogue).answered | self._read_answers(catalogue).keys()
+        answered = {}
+        for tag in tags:
+            at, ranked = known.get(tag, (-1, None))
+            if ranked is None or at < self._changed_at(tag):
+                ranked = self.rank(catalogue, tag)
+                if ranked is None:
+                    contents, stored = catalogue.suggestions.contents_of_tag(tag)
+                    corrected = self._correct(catalogue, tag, contents, stored)
+                    ranked = Ranked(contents, stored, corrected)
+                known[tag] = version, ranked
+            answered[tag] = ranked
+        return answered
+
+    def _changed_at(self, tag: int) -> int:
+        """Return the version of the last change to the suggestions of a tag."""
+        return max(self._renewed, self._changed.get(tag, 0))
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,9 @@ def overview(request: Request, selection: Selected) -> HTMLResponse:
     """Show how much is tagged, the quality of tags, and the last runs."""
     with reading(request) as (review, lent):
         answer = _overview_answer(lent.catalogue, lent.order)
-        years = by_event.list_years(review.views.months(lent.catalogue, LIKELY))
+        index = review.views.suggestions(lent.catalogue)
+        _, waiting, _ = lent.order.likely(lent.catalogue, index, LIKELY)
+        years = by_event.list_years(review.views.months(lent.catalogue, waiting))
     return review_page(request, "overview", selection, answer=answer, years=years)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from tagkin.catalogue import Catalogue, open_catalogue
 from tagkin.catalogue.events import EventIndex
 from tagkin.catalogue.moment_index import MomentIndex
@@ -110,10 +112,8 @@ class Views:
             self._last_run = max(runs, default=self._last_run)
             return self._suggestions
 
-    def months(self, catalogue: Catalogue, likely: float) -> list[Month]:
-        """Count the photographs of each month; those wait that have a suggestion of `likely`."""
-        index = self.suggestions(catalogue)
-        waiting = index.contents[index.is_open & (index.confidences >= likely)]
+    def months(self, catalogue: Catalogue, waiting: np.ndarray) -> list[Month]:
+        """Count the photographs of each month; contents with likely suggestions are `waiting`."""
         return self.photographs(catalogue).count_months(catalogue.database, waiting)
 
     def _prepare(self) -> None:

@@ -15,8 +15,8 @@ async function store(name, yes, no, onlyOpen) {
   try {
     const together = yes.length > 1;
     const answer = await decide("api/v1/decisions", { accept: yes, reject: no, together, only_open: onlyOpen });
-    const rejected = answer.rejected ? `, rejected for ${counted(answer.rejected, "photograph")}` : "";
-    const text = `${name} accepted for ${counted(answer.accepted, "photograph")}${rejected}.`;
+    const parts = ["accepted", "rejected"].filter((what) => answer[what]).map((what) => `${what} for ${counted(answer[what], "photograph")}`);
+    const text = `${name} ${parts.join(", ")}.`;
     sayStored(answer.run === null ? "No change." : text, yes.length + no.length, answer);
     await refresh();
     focusOn(tiles()[0], { visible: false });

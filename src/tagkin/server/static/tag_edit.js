@@ -48,7 +48,7 @@ async function change(what, into = null) {
   try {
     const answer = await decide(`api/v1/tags/${tag.id}/change`, { what, into });
     if (dialog().open) dialog().close();
-    const photographs = answer.photographs && into ? ` ${counted(answer.photographs, "photograph")} in files.` : "";
+    const photographs = answer.photographs && into ? ` Files of ${counted(answer.photographs, "photograph")} keep ${tag.name}.` : "";
     say(TEXTS[what](into) + photographs, { button: { text: "Undo", run: () => undo(answer.run) } });
     await refresh();
   } catch (error) {
