@@ -69,7 +69,7 @@ def load_personal(name: str) -> Personal:
     """Read a collection of ../shared/data/personal."""
     file = data_folder() / "personal" / f"{name}.npz"
     if not file.is_file():
-        raise StorageError(f"{file} is not there. Set TAGKIN_DATA to the folder that has personal/.")
+        raise StorageError(f"{file} is not there. Set TAGKIN_DATA to the folder with personal/.")
     stored = np.load(file)
     tags = [json.loads(str(text)) for text in stored["tags"]]
     rows = [i for i, row in enumerate(tags) if row and np.isfinite(stored["seconds"][i])]

@@ -37,6 +37,8 @@ SidecarName = Annotated[
     typer.Option(
         "--sidecars",
         metavar="img.xmp|img.jpg.xmp",
+        parser=options.parse_choice(Name),
+        autocompletion=lambda: list(Name),
         help="Names of new sidecars. Default: like most others, else img.jpg.xmp.",
     ),
 ]
