@@ -56,14 +56,18 @@ def run_paper(arguments: list[str]) -> None:
     from experiments.study import Study
 
     parser = argparse.ArgumentParser(prog="python -m experiments run")
-    parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
-    parser.add_argument("--results", type=Path, default=KEPT)
-    parser.add_argument("--report", type=Path, default=made.RESULTS / "paper")
+    names = ", ".join(sorted(path.stem for path in CONFIGS.glob("*.toml")))
+    wanted = f"{names}, or the path of another; default: all whose dataset is there"
+    parser.add_argument("config", nargs="*", help=wanted)
+    parser.add_argument("--results", type=Path, default=KEPT, help="what is kept to resume")
+    report = made.RESULTS / "paper"
+    parser.add_argument("--report", type=Path, default=report, help="tables and figures")
     options = parser.parse_args(arguments)
     for config in _configs(options.config):
         study = Study(config, options.results)
         run(study)
         write(study, options.report)
+        print(f"Tables and figures of {config.name}: {options.report}")
 
 
 def _configs(names: list[str]) -> list[Config]:

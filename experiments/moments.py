@@ -27,6 +27,7 @@ from scipy import stats
 from experiments import made
 from experiments.names import data_folder
 from tagkin import FeatureAnnotator
+from tagkin.errors import StorageError
 from tagkin.tag_meanings import CaptionEncoder, NamePrior
 
 __all__ = ["Personal", "load_personal", "main", "split_cases"]
@@ -66,7 +67,10 @@ class Personal(NamedTuple):
 
 def load_personal(name: str) -> Personal:
     """Read a collection of ../shared/data/personal."""
-    stored = np.load(data_folder() / "personal" / f"{name}.npz")
+    file = data_folder() / "personal" / f"{name}.npz"
+    if not file.is_file():
+        raise StorageError(f"{file} is not there. Set TAGKIN_DATA to the folder with personal/.")
+    stored = np.load(file)
     tags = [json.loads(str(text)) for text in stored["tags"]]
     rows = [i for i, row in enumerate(tags) if row and np.isfinite(stored["seconds"][i])]
     n, has = len(tags), stored.files

@@ -85,3 +85,10 @@ def test_one_half_may_carry_no_tag():
     Y[7] = 1
     quality = FeatureAnnotator().cross_validate(X, Y)
     assert 0 < quality.semantic["MAP"] <= 1
+
+
+def test_a_collection_of_one_afternoon_can_be_measured(synthetic):
+    X, Y = synthetic.X[:60], synthetic.truth[:60]
+    quality = FeatureAnnotator(SPACE).cross_validate(X, Y, times=60.0 * np.arange(60))
+    assert "event" not in quality.how  # it is not held out as a whole
+    assert quality.semantic["MAP"] > 0.5

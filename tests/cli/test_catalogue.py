@@ -222,7 +222,22 @@ def test_without_suggestions_there_is_nothing_to_accept(run, catalogue):
     result = done(run("suggest", "--threshold", "1", "--catalogue", catalogue))
     assert "No suggestion for " in result
     assert "Next:" not in result
+    assert "tagkin suggest --threshold 0.2" in result
+    status = done(run("status", "--catalogue", catalogue))
+    assert "none to decide on" in status
+    assert "Next: tagkin review" in status  # not suggest, which would find nothing again
     assert "Next: tagkin accept" in done(run("suggest", "--catalogue", catalogue))
+
+
+def test_a_folder_that_is_not_there_is_named_and_its_collection_known(run, tmp_path):
+    for name in ("one", "two"):
+        make_photographs(tmp_path / name, n_each=1)
+        done(run("scan", name))
+    for command in (("accept", "--at-least", "0"), ("write",), ("finish",)):
+        result = run(command[0], "one/2024", *command[1:])
+        assert result.exit_code == 1
+        assert "2024" in result.stderr
+        assert "catalogues of 2 folders" not in result.stderr
 
 
 def test_a_tag_can_be_given_by_hand(on, world):
@@ -339,6 +354,7 @@ def test_decisions_travel(on, run, catalogue, tmp_path, world):
     assert came["decisions"] == len(did["decisions"])
     (status,) = lines(done(run("status", "--json", "--catalogue", fresh)))
     assert status["n_accepted"] == len(did["decisions"])
+    assert "Imported nothing: " in run("import", "kept.jsonl", "--catalogue", fresh).stderr
     assert run("import", "nowhere.jsonl", "--catalogue", fresh).exit_code == 1
 
 
@@ -467,7 +483,11 @@ def test_without_a_model_the_next_step_is_named(run, tmp_path):
         assert "`tagkin train` learns one" in run(*command).stderr
     for command in ("train", "suggest", "evaluate"):
         assert "None of the 6 photographs" in run(command).stderr
-    assert "tagkin train" in done(run("status"))
+    assert "Next: tagkin suggest --vocabulary common" in done(run("status"))
+    assert "tagkin suggest --vocabulary common" in run("train").stderr
+    write_sidecar(tmp_path / "photos" / "red-circle-0.jpg", ["red"])
+    done(run("scan"))
+    assert "Next: tagkin train" in done(run("status"))
 
 
 def test_a_decision_is_learned_from(on, world, catalogue):

@@ -74,7 +74,7 @@ def test_the_column_is_tags_before_labels_or_the_one_asked_for(file):
         assert read_tags(path, column=column).tags == [[tag]]
     with pytest.raises(InvalidInput, match="has no column Tags; found file_name, label, labels"):
         read_tags(path, column="Tags")
-    with pytest.raises(InvalidInput, match="no column tags or labels or tag or label; found file"):
+    with pytest.raises(InvalidInput, match="no column of tags; found file"):
         read_tags(file(".csv", "file_name,mood\na,b\n"))
     assert read_tags(path.with_suffix(".csv"), column="mood").tags == [["b"]]
 
@@ -113,7 +113,7 @@ def test_line_separators_inside_json_texts_are_kept(file):
         (".jsonl", '{"file_name": 3, "tags": ["a"]}\n', "line 1: file_name is 3"),
         (".jsonl", '{"file_name": "a", "tags": {}}', "tags is {}; expected a list of texts"),
         (".jsonl", '{"file_name": "a", "tags": ["b", 1]}', r"line 1: tags is \['b', 1\]; expected"),
-        (".jsonl", '{"file_name": "a"}', "no column tags or labels or tag or label; found file_n"),
+        (".jsonl", '{"file_name": "a"}', "no column of tags; found file_n"),
         (".xlsx", b"", "the suffix of a tag file must be .csv or .jsonl"),
     ],
 )

@@ -151,3 +151,16 @@ def test_published_numbers():
 def test_holm_is_its_definition():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.9]) == [1.0, 1.0]
+
+
+def test_the_folder_of_the_report_is_said(finished, capsys):
+    where = ["--results", str(finished / "results"), "--report", str(finished / "report")]
+    main(["run", "smoke", *where])
+    assert f"Tables and figures of smoke: {finished / 'report'}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["run", "mirflickr"], ["moments"], ["ablation"], ["trust"]])
+def test_without_data_one_sentence_says_what_is_missing(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("TAGKIN_DATA", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"is not (in|there).* Set TAGKIN_DATA to the folder"):
+        main(command)

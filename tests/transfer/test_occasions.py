@@ -1,5 +1,6 @@
 """Votes of time, place and folder, against loops over pairs of photographs."""
 
+import datetime as dt
 from bisect import bisect_left
 from math import acos, cos, log, radians, sin
 
@@ -238,7 +239,9 @@ def test_nothing_depends_on_blocks_or_on_the_origin_of_time():
     [
         ([1.0, 2.0], None, None, r"times must have the shape \(3,\); found \(2,\)"),
         ([[1.0]] * 3, None, None, r"times must have the shape \(3,\); found \(3, 1\)"),
-        (["noon"] * 3, None, None, "times must hold numbers; found"),
+        (["noon"] * 3, None, None, "times must hold seconds or datetime64, and NaN if"),
+        ([None, "1", dt.date(2020, 1, 1)], None, None, "times must hold seconds or datetime64"),
+        (None, [None, (1, 2), (1, 2)], None, "places must hold numbers, and NaN if unknown"),
         ([1.0, np.inf, 2.0], None, None, "times has infinite numbers. Use NaN"),
         (None, [[1.0, 2.0, 3.0]] * 3, None, r"places must have the shape \(3, 2\)"),
         (None, [[1, 2], [91, 2], [1, 2]], None, r"places\[1\] is \[91.0, 2.0\]; expected latitude"),
@@ -247,12 +250,21 @@ def test_nothing_depends_on_blocks_or_on_the_origin_of_time():
         (None, None, "a/b", "folders must be a list of paths; found 'a/b'"),
         (None, None, {"a": 1}, "folders must be a list of paths"),
         (None, None, ["a", "b"], "Found 3 images and 2 folders"),
-        (None, None, ["a", None, "b"], r"folders\[1\] is None; expected a path, or ''"),
+        (None, None, ["a", None, "b"], r"folders\[1\] is None; expected a path as text, or ''"),
     ],
 )
 def test_what_cannot_be_read_is_named(times, places, folders, message):
     with pytest.raises(InvalidInput, match=message):
         Occasions.read(times, places, folders, 3)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_dates_of_any_unit_are_seconds(unit):
+    dates = np.array(["2020-01-01T10:00:00", "NaT", "2020-01-01T10:00:07"], f"datetime64[{unit}]")
+    read = Occasions.read(dates, None, None, 3)
+    np.testing.assert_array_equal(read.times - read.times[0], [0, np.nan, 7])
+    days = dates.astype("datetime64[D]") + np.array([0, 0, 2])
+    np.testing.assert_array_equal(np.diff(Occasions.read(days[::2], None, None, 2).times), 172800)
 
 
 def test_what_is_read():

@@ -182,8 +182,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             than 50 of them, all images with labels count as complete. If only examples of labels
             are known, images without labels are what they differ from. Default: all images.
         times : array of shape (N,), optional
-            Seconds at which the images were taken, from any origin; NaN if unknown. Images that
-            were taken together share labels that no picture shows; see
+            When the images were taken: seconds from any origin, or datetime64; NaN or NaT if
+            unknown. Images that were taken together share labels that no picture shows; see
             `tagkin.transfer.occasions.score_occasions`.
         places : array of shape (N, 2), optional
             Latitude and longitude in degrees; NaN if unknown.

@@ -236,8 +236,11 @@ def _number_events(problem: Problem) -> np.ndarray | None:
 def split_into_halves(
     n: int, groups: np.ndarray | None, random_state: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split n photographs at random into two parts of about one size, with no group in both."""
-    codes = np.arange(n) if groups is None else groups
+    """Split n photographs at random into two parts of about one size, with no group in both.
+
+    A single group, such as the event of a folder from one afternoon, is split.
+    """
+    codes = np.arange(n) if groups is None or not np.ptp(groups) else groups
     order = np.random.default_rng(random_state).permutation(codes.max() + 1)
     rank = np.argsort(order)[codes]
     ends = np.cumsum(np.bincount(rank))  # photographs up to the end of each group

@@ -210,7 +210,8 @@ class CollectionModel(Part):
         if not any(content.known_tags for content in labelled):
             raise InvalidInput(
                 f"None of the {len(contents):,} photographs in {self._db.root} has a tag. Tag "
-                "some, or accept tags by name: tagkin accept PHOTO --tag TAG"
+                "some, such as with tagkin accept PHOTO --tag TAG, or let common tags be suggested "
+                "by their names: tagkin suggest --vocabulary common"
             )
         return labelled, len(contents)
 

@@ -143,6 +143,6 @@ def find_catalogue(catalogue: Path | None, near: Path | None) -> Path:
         raise InvalidInput("There is no catalogue yet. Run `tagkin scan FOLDER` first.")
     named = ", ".join(str(root) for root in list(known)[:_N_NAMED])
     raise InvalidInput(
-        f"There are catalogues of {len(known)} folders: {named}. Go to one of them, name it as "
-        "FOLDER or PHOTOS, or name its catalogue with --catalogue."
+        f"There are catalogues of {len(known)} folders: {named}. Run the command in one "
+        "of them, or name its catalogue with --catalogue."
     )

@@ -69,6 +69,7 @@ class Status:
     """Fingerprint of the model; None without a model."""
     last_scan: PastRun | None
     last_train: PastRun | None
+    last_suggest: PastRun | None
 
 
 def read_status(database: Database) -> Status:
@@ -106,4 +107,5 @@ def read_status(database: Database) -> Status:
         model=CollectionModel(database).fingerprint(),
         last_scan=runs.last_ended("scan"),
         last_train=runs.last_ended("train"),
+        last_suggest=runs.last_ended("suggest"),
     )

@@ -15,7 +15,7 @@ from tagkin.progress import Progress
 from tagkin.wording import count, edited_text, name_first
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Catalogue, Decided, Filters, Scan
+    from tagkin.catalogue import Catalogue, Decided, Filters, Scan, Status
 
 _NAMED = 3
 
@@ -77,14 +77,47 @@ def open_collection(
 def open_near(photo: Path, catalogue: Path | None) -> Catalogue:
     """Open the catalogue of a photograph; of another photograph, the current folder's."""
     try:
-        return open_for_command(catalogue, near=first_existing([photo]))
+        return open_for_command(catalogue, near=first_photograph([photo]))
     except InvalidInput:
         return open_for_command(catalogue)
 
 
-def first_existing(photos: Sequence[Path] | None) -> Path | None:
-    """Return the first photograph, which tells the collection, if it exists."""
-    return photos[0] if photos and photos[0].exists() else None
+def first_photograph(photos: Sequence[Path] | None) -> Path | None:
+    """Return the first photograph, if it tells the collection.
+
+    One that does not exist here may be named from the root of the current folder's collection. If
+    the current folder has no collection, the folders in its name tell which is meant.
+    """
+    from tagkin.catalogue import is_catalogued
+
+    if not photos:
+        return None
+    first = photos[0]
+    is_meant = not is_catalogued(Path(), None) and is_catalogued(first, None)
+    return first if first.exists() or is_meant else None
+
+
+def next_command(state: Status) -> str:
+    """Return the command that does what is next in a collection."""
+    if state.model is None and not state.n_suggestions:  # by names, there may be suggestions
+        return "tagkin train" if state.n_tags else "tagkin suggest --vocabulary common"
+    if state.n_sure:
+        return "tagkin accept --at-least 0.9 --dry-run"
+    if state.n_to_write:
+        return "tagkin write --dry-run"
+    if state.n_to_remove:
+        return "tagkin write --remove --dry-run"
+    if state.n_suggestions or _suggested_nothing(state):
+        return "tagkin review"
+    return "tagkin suggest"
+
+
+def _suggested_nothing(state: Status) -> bool:
+    """Whether the same would happen if `tagkin suggest` ran again: it would suggest nothing."""
+    last = state.last_suggest
+    if last is None or last.outcome.get("suggestions"):
+        return False
+    return all(run is None or run.id < last.id for run in (state.last_scan, state.last_train))
 
 
 def train_if_needed(catalogue: Catalogue, step: Progress) -> None:

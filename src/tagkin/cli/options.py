@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -14,6 +15,7 @@ from tagkin.features.backbone_names import BACKBONES, EYES
 from tagkin.tag_servers import SERVERS
 
 T = TypeVar("T")
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def _exclude(other: str, option: str) -> Callable[[typer.Context, T], T]:
@@ -65,6 +67,18 @@ def parse_count(text: str | int) -> int:
     if str(text).isdecimal() and int(text) > 0:
         return int(text)
     raise typer.BadParameter(f"{text} is not a whole number from 1 on.")
+
+
+def parse_choice(choices: type[Choice]) -> Callable[[str], Choice]:
+    """Return a parser of one of several words."""
+
+    def parse(text: str) -> Choice:
+        try:
+            return choices(text)
+        except ValueError:
+            raise typer.BadParameter(f"{text} is not {' or '.join(choices)}.") from None
+
+    return parse
 
 
 def complete_tag(incomplete: str) -> list[str]:

@@ -212,7 +212,7 @@ def _choose_column(rows: list[_Row], column: str | None, path: Path) -> str:
     usable = [name for name in wanted if name in columns]
     if not usable and rows:
         raise InvalidInput(
-            f"{path} has no column {' or '.join(wanted)}; found {', '.join(map(str, columns))}. "
+            f"{path} has no column {column or 'of tags'}; found {', '.join(map(str, columns))}. "
             "Rename the column of tags to 'tags', or name it with ",
             Parameter("column", "NAME"),
             ".",

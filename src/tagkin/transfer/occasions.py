@@ -71,7 +71,7 @@ class Occasions:
         if times is None and places is None and folders is None:
             return None
         return cls(
-            None if times is None else _read_numbers("times", times, (n_images,)),
+            None if times is None else _read_times(times, n_images),
             None if places is None else _read_places(places, n_images),
             None if folders is None else _read_folders(folders, n_images),
         )
@@ -353,11 +353,24 @@ class _Ballot:
 # --- input -------------------------------------------------------------------------------
 
 
-def _read_numbers(name: str, values: object, shape: tuple[int, ...]) -> np.ndarray:
+def _read_times(times: object, n_images: int) -> np.ndarray:
+    """Return seconds, shape (N,); dates have units of their own, such as nanoseconds."""
+    dates = to_numpy(times)
+    if dates.dtype.kind != "M":
+        return _read_numbers("times", times, (n_images,), "seconds or datetime64")
+    seconds = dates.astype("datetime64[us]").astype(np.int64) / 1e6
+    return _read_numbers("times", np.where(np.isnat(dates), np.nan, seconds), (n_images,))
+
+
+def _read_numbers(
+    name: str, values: object, shape: tuple[int, ...], what: str = "numbers"
+) -> np.ndarray:
     try:
         numbers = np.array(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must hold numbers; found {values!r:.80}.") from error
+        raise InvalidInput(
+            f"{name} must hold {what}, and NaN if unknown; found {values!r:.80}."
+        ) from error
     if numbers.shape != shape:
         raise InvalidInput(f"{name} must have the shape {shape}; found {numbers.shape}.")
     if np.isinf(numbers).any():
@@ -387,7 +400,7 @@ def _read_folders(folders: object, n_images: int) -> np.ndarray:
     for i, folder in enumerate(folders):
         if not isinstance(folder, str):
             raise InvalidInput(
-                f"folders[{i}] is {folder!r:.80}; expected a path, or '' if unknown."
+                f"folders[{i}] is {folder!r:.80}; expected a path as text, or '' if unknown."
             )
         texts[i] = folder.strip("/")
     return texts

@@ -54,7 +54,11 @@ def audit(
     kind: Annotated[
         Kind | None,
         typer.Option(
-            "--kind", metavar="wrong|missing", help="Only wrong tags, or only missing tags."
+            "--kind",
+            metavar="wrong|missing",
+            parser=options.parse_choice(Kind),
+            autocompletion=lambda: list(Kind),
+            help="Only wrong tags, or only missing tags.",
         ),
     ] = None,
     n: Annotated[
@@ -159,12 +163,14 @@ def _show(findings: list[Finding]) -> None:
 
 
 def _summarise(findings: list[Finding], n_photographs: int, kind: Kind | None) -> str:
+    nothing = (
+        f"Checked {count(n_photographs, 'tagged photograph')}: {_NOTHING[kind]} with a confidence "
+        f"of {percent(_LIKELY)} or more."
+    )
     if not findings:
-        return (
-            f"Checked {count(n_photographs, 'tagged photograph')}: {_NOTHING[kind]} with a "
-            f"confidence of {percent(_LIKELY)} or more. `tagkin audit -n 20` shows the 20 most "
-            "likely."
-        )
+        return f"{nothing} `tagkin audit -n 20` shows the 20 most likely."
+    if findings[0].confidence < _LIKELY:  # the most likely one is first
+        return f"{nothing} The most likely are listed; they are probably right as they are."
     n_wrong = sum(finding.kind == "wrong" for finding in findings)
     parts = []
     if n_wrong:

@@ -12,7 +12,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import (
     add_photographs,
     decision_rows,
-    first_existing,
+    first_photograph,
     open_for_command,
 )
 from tagkin.cli.output import relative, say, send_json
@@ -109,7 +109,7 @@ def _decide(
     from tagkin.catalogue import ACCEPTED, REJECTED
 
     with open_for_command(
-        path, verb, write=True, near=first_existing(photos), dry_run=dry_run
+        path, verb, write=True, near=first_photograph(photos), dry_run=dry_run
     ) as catalogue:
         selected = add_photographs(filters, catalogue, photos)
         if selected.is_everything:

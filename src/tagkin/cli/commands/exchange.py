@@ -78,6 +78,8 @@ def import_decisions(
         send_json(vars(imported) | {"dry_run": dry_run})
         return
     what = f"{count(imported.decisions, 'decision')}, {count(imported.tags, 'edit')} of tags"
+    if not any(vars(imported).values()):
+        what = "nothing: the catalogue has all of it, or later decisions"
     say(f"{'Would import' if dry_run else 'Imported'} {what}.")
 
 

@@ -10,7 +10,7 @@ from tagkin.cli.catalogues import (
     check_not_folder,
     day,
     find_paths,
-    first_existing,
+    first_photograph,
     open_for_command,
 )
 from tagkin.cli.output import data, relative, send_json
@@ -50,7 +50,7 @@ def explain(
     tagkin explain ~/Pictures/photo.jpg
     tagkin explain ~/Pictures/photo.jpg --json
     """
-    with open_for_command(catalogue, near=first_existing([photo])) as opened:
+    with open_for_command(catalogue, near=first_photograph([photo])) as opened:
         (path,) = find_paths(opened, [photo])
         check_not_folder(opened, path)
         explained = opened.explain(path)

@@ -11,7 +11,7 @@ from tagkin.cli.catalogues import (
     add_photographs,
     decision_rows,
     find_folder,
-    first_existing,
+    first_photograph,
     open_for_command,
 )
 from tagkin.cli.output import relative, say, send_json
@@ -63,7 +63,7 @@ def finish(
     from tagkin.catalogue import Filters
 
     with open_for_command(
-        catalogue, "finish", write=True, near=first_existing(photos), dry_run=dry_run
+        catalogue, "finish", write=True, near=first_photograph(photos), dry_run=dry_run
     ) as opened:
         filters = add_photographs(Filters(tuple(tags or ())), opened, photos)
         if filters.is_empty:

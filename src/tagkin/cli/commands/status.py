@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import day, open_for_command
+from tagkin.cli.catalogues import day, next_command, open_for_command
 from tagkin.cli.output import data, relative, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.tables import facts, photographs_fact, size
@@ -40,7 +40,7 @@ def status(
         console = data()
         console.print(facts(_rows(state, model)))
         console.print()
-        console.print(console.text("Next: ", (_next(state), "bold")))
+        console.print(console.text("Next: ", (next_command(state), "bold")))
 
 
 def _rows(state: Status, model: str) -> list[tuple[str, str]]:
@@ -54,8 +54,10 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
         ("Model", f"{model} ({state.model[:12]})" if state.model else "none yet"),
         (
             "Suggestions",
-            f"{state.n_suggestions:,} to decide on, for {state.n_to_review:,} photographs; about "
-            f"{state.expected:,.0f} are right",
+            f"{state.n_suggestions:,} to decide on, for {count(state.n_to_review, 'photograph')}; "
+            f"about {state.expected:,.0f} are right"
+            if state.n_suggestions
+            else "none to decide on",
         ),
         ("Decisions", f"{state.n_accepted:,} accepted, {state.n_rejected:,} rejected"),
         ("To write", f"tags for {count(state.n_to_write, 'file')}"),
@@ -83,15 +85,3 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
     if state.n_unfinished:
         rows.append(("Unfinished", f"{state.n_unfinished:,} writes of a run that was stopped"))
     return rows
-
-
-def _next(state: Status) -> str:
-    if state.model is None:
-        return "tagkin train"
-    if state.n_sure:
-        return "tagkin accept --at-least 0.9 --dry-run"
-    if state.n_to_write:
-        return "tagkin write --dry-run"
-    if state.n_to_remove:
-        return "tagkin write --remove --dry-run"
-    return "tagkin review" if state.n_suggestions else "tagkin suggest"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import open_collection, train_if_needed
+from tagkin.cli.catalogues import next_command, open_collection, train_if_needed
 from tagkin.cli.output import (
     csv_text,
     data,
@@ -104,6 +104,7 @@ def suggest(
             progress=step,
         )
         expected = opened.suggestions.expected_of_run(result.run)
+        then = None if dry_run else next_command(opened.status())
     problems = report_problems(result.failures)
     if as_json:
         summary = {
@@ -119,7 +120,7 @@ def suggest(
         }
         send_json(summary)
     elif not as_csv:
-        _show(result, expected, dry_run)
+        _show(result, expected, then)
 
 
 def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]:
@@ -172,14 +173,15 @@ def _csv_rows(photo: PhotoSuggestions) -> list[list[object]]:
     ]
 
 
-def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
+def _show(result: SuggestRun, expected: float, then: str | None) -> None:
+    """Show counts and the next command; a dry run has none."""
     console = data()
     if result.n_with > _N_LISTED:
         n_more = result.n_with - _N_LISTED
         console.print(f"and {count(n_more, 'more photograph')} (--csv lists all suggestions)")
     if result.n_with:
         console.print()
-    run = "" if dry_run else f" (run {result.run})"
+    run = "" if then is None else f" (run {result.run})"
     text = suggestions_text(result.n_suggestions, result.n_with, result.n_photographs, expected)
     console.print(f"{text}{run}.", style="green")
     if result.n_taught:
@@ -188,8 +190,13 @@ def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
             f"Tags of {changed} changed since the last training. They count already; new tags "
             "count from the next training on."
         )
-    if dry_run:
+    if then is None:
         say("Dry run; nothing was written.")
     elif result.n_suggestions:
         console.print()
-        console.print(console.text("Next: ", ("tagkin accept --at-least 0.9 --dry-run", "bold")))
+        console.print(console.text("Next: ", (then, "bold")))
+    else:
+        console.print(
+            "No tag is likely enough. Tag more photographs, such as with `tagkin review`, or see "
+            "less likely tags: `tagkin suggest --threshold 0.2`"
+        )

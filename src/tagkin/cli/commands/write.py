@@ -11,7 +11,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import (
     add_photographs,
-    first_existing,
+    first_photograph,
     note_to_confirm,
     open_for_command,
 )
@@ -37,6 +37,8 @@ SidecarName = Annotated[
     typer.Option(
         "--sidecars",
         metavar="img.xmp|img.jpg.xmp",
+        parser=options.parse_choice(Name),
+        autocompletion=lambda: list(Name),
         help="Names of new sidecars. Default: like most others, else img.jpg.xmp.",
     ),
 ]
@@ -96,7 +98,7 @@ def write(
 
     convention = None if sidecars is None else Convention(sidecars)
     with open_for_command(
-        catalogue, "write", write=not dry_run, near=first_existing(photos)
+        catalogue, "write", write=not dry_run, near=first_photograph(photos)
     ) as opened:
         selected = add_photographs(Filters(tuple(tags or ())), opened, photos)
         with progress_bar() as step:
