@@ -26,9 +26,9 @@ _SHOWN = 5
 
 def steps(study: Study) -> Iterator[Step]:
     """Labels and neighbours of every test photograph."""
-    yield Step("photographs", 60, partial(_features, study))
+    yield Step("photographs", partial(_features, study))
     for recipe in RECIPES:
-        yield Step(f"suggestions, {recipe}", 20, partial(suggested, study, recipe))
+        yield Step(f"suggestions, {recipe}", partial(suggested, study, recipe))
 
 
 def _features(study: Study) -> Any:

@@ -25,8 +25,6 @@ class Step(NamedTuple):
     """One step of a run."""
 
     name: str
-    weight: float
-    """Approximate seconds on two idle cores, for the progress bar."""
     run: Callable[[], Any]
 
 
