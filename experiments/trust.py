@@ -25,7 +25,8 @@ import scipy.sparse
 from scipy import stats
 
 from experiments import made
-from experiments.names import RESULTS, Task, data_folder, load_task
+from experiments.names import Task, load_task
+from experiments.problem import data_folder
 from experiments.simple_methods import score_simply
 from tagkin import FeatureAnnotator
 from tagkin.evaluation import average_precision, evaluate
@@ -289,7 +290,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
     parser.add_argument("--forgotten", action="store_true", help="forget 30 %% of the tags")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=made.RESULTS)
     options = parser.parse_args(arguments)
     kind, measure_draw = (
         ("forgotten", measure_forgotten) if options.forgotten else ("draws", measure)
