@@ -158,7 +158,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Learn from images and their labels. If it fails, the old model stays.
 
         If memory does not hold the held-out scores of all images and labels, some are left out;
-        see `tagkin.annotator.problem.Part`.
+        see `tagkin.annotator.part.Part`.
 
         Parameters
         ----------

@@ -41,7 +41,7 @@ _NOTHING = {
 }
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """A kind of finding."""
 
     wrong = "wrong"
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 def audit(
     folder: options.Folder = None,
     kind: Annotated[
-        Kind | None,
+        FindingKind | None,
         typer.Option(
             "--kind", metavar="wrong|missing", help="Only wrong tags, or only missing tags."
         ),
@@ -158,7 +158,7 @@ def _show(findings: list[Finding]) -> None:
         data().print()
 
 
-def _summarise(findings: list[Finding], n_photographs: int, kind: Kind | None) -> str:
+def _summarise(findings: list[Finding], n_photographs: int, kind: FindingKind | None) -> str:
     if not findings:
         return (
             f"Checked {count(n_photographs, 'tagged photograph')}: {_NOTHING[kind]} with a "
@@ -179,7 +179,7 @@ def _summarise(findings: list[Finding], n_photographs: int, kind: Kind | None) -
 
 
 def _write_report(
-    annotator: Annotator, findings: list[Finding], kind: Kind | None, path: Path
+    annotator: Annotator, findings: list[Finding], kind: FindingKind | None, path: Path
 ) -> None:
     from tagkin.pages import Report, write_report
 
