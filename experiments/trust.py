@@ -121,7 +121,7 @@ def measure(task: Task, size: int, draw: int) -> dict[str, Any]:
         columns = [names.index(name) for name in annotator.classes_]
         scores = annotator.decision_function(new)
         of_kind = _ranked(truth[:, columns], scores, counts[columns])
-        least = {wanted: annotator.calibrator_.threshold(wanted) for wanted in ASKED}
+        least = {wanted: annotator.calibration_.threshold(wanted) for wanted in ASKED}
         present, P = truth[:, columns].toarray() > 0, annotator.predict_proba(new)
         for wanted in ASKED:
             for group, most in (("", size), ("rare ", RARE), ("one ", 1)):
@@ -154,7 +154,7 @@ def measure_forgotten(task: Task, size: int, draw: int) -> dict[str, Any]:
     P = annotator.predict_proba(new)
     result: dict[str, Any] = {"tagged": size, "draw": draw}
     for wanted in ASKED:
-        chosen = annotator.calibrator_.threshold(wanted) <= P
+        chosen = annotator.calibration_.threshold(wanted) <= P
         result[f"n {wanted}"] = int(chosen.sum())
         result[f"given {wanted}"] = int(given[size:][:, columns][chosen].sum())
         result[f"right {wanted}"] = int(present[size:][:, columns][chosen].sum())
