@@ -119,7 +119,7 @@ def suggest(
         }
         send_json(summary)
     elif not as_csv:
-        _show(result, expected, dry_run)
+        _show(result, expected, dry_run, listing.most_sure)
 
 
 def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]:
@@ -138,6 +138,8 @@ class _Listing:
     as_json: bool
     as_csv: bool
     n_listed: int = 0
+    most_sure: float = 0.0
+    """Confidence of the most confident suggestion."""
 
     def __post_init__(self) -> None:
         if self.as_csv:
@@ -145,6 +147,8 @@ class _Listing:
 
     def add(self, suggested: Sequence[PhotoSuggestions]) -> None:
         """Write the suggestions for some photographs."""
+        confidences = [s.confidence for photo in suggested for s in photo.suggestions]
+        self.most_sure = max([self.most_sure, *confidences])
         if self.as_csv:
             send(csv_text(None, (row for photo in suggested for row in _csv_rows(photo))))
         elif self.as_json:
@@ -172,7 +176,7 @@ def _csv_rows(photo: PhotoSuggestions) -> list[list[object]]:
     ]
 
 
-def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
+def _show(result: SuggestRun, expected: float, dry_run: bool, most_sure: float) -> None:
     console = data()
     if result.n_with > _N_LISTED:
         n_more = result.n_with - _N_LISTED
@@ -192,4 +196,5 @@ def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
         say("Dry run; nothing was written.")
     elif result.n_suggestions:
         console.print()
-        console.print(console.text("Next: ", ("tagkin accept --at-least 0.9 --dry-run", "bold")))
+        advice = "tagkin accept --at-least 0.9 --dry-run" if most_sure >= 0.9 else "tagkin review"
+        console.print(console.text("Next: ", (advice, "bold")))
