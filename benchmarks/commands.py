@@ -128,8 +128,8 @@ def cold(folder: Path, photos: Path) -> dict[str, Any]:
     commands: dict[str, list[str | Path]] = {
         "help": ["--help"],
         "status": ["status", *catalogue],
-        "similar": similar,
-        "similar, not read before": [FRESH, *similar],
+        "find --like": similar,
+        "find --like, not read before": [FRESH, *similar],
         "train": ["train", *catalogue],
     }
     found = {}
