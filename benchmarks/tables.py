@@ -116,8 +116,8 @@ def commands(found: dict[str, Any]) -> dict[str, Rows]:
 
 
 def features(found: dict[str, Any]) -> dict[str, Rows]:
-    """Photographs per second, and the CPU time of each step for a large one."""
-    rates, steps = [], []
+    """Photographs per second, and their CPU time."""
+    rates = []
     for kind in ("small", "large"):
         of_kind = found[kind]
         for name, seconds in of_kind["seconds"].items():
@@ -133,9 +133,7 @@ def features(found: dict[str, Any]) -> dict[str, Rows]:
             )
     cached = found["small"]["photographs"] / found["small"]["second_run_seconds"]
     rates.append({"": "extract, from the cache", "per second": f"{cached:.0f}"})
-    for name, milliseconds in found["large"].get("by_step", {}).items():
-        steps.append({"step": name, "CPU, ms": f"{milliseconds:.1f}"})
-    return {"features": rates} | ({"features-steps": steps} if steps else {})
+    return {"features": rates}
 
 
 def timings(found: dict[str, Any], most: float) -> Rows:
