@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.features import synthetic_photographs
-from benchmarks.process import ROOT, run_json, say
+from benchmarks.process import DATA, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import Annotator, load
 from tagkin.features import Extraction, FeatureCache
 
-DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 SMALL, LARGE, LEARNED, N_TAGS = 300, 100_000, 6_000, 80
 REPEATS, SUGGESTED = 5, 40
 FRESH = "fresh"  # before a command whose photograph is not in the cache
@@ -128,8 +127,8 @@ def cold(folder: Path, photos: Path) -> dict[str, Any]:
     commands: dict[str, list[str | Path]] = {
         "help": ["--help"],
         "status": ["status", *catalogue],
-        "similar": similar,
-        "similar, not read before": [FRESH, *similar],
+        "find --like": similar,
+        "find --like, not read before": [FRESH, *similar],
         "train": ["train", *catalogue],
     }
     found = {}

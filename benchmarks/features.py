@@ -21,15 +21,14 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
-from benchmarks.process import ROOT, say
+from benchmarks.process import DATA, say
 from tagkin.features import Backbone, FeatureCache, extract, get_backbone
 from tagkin.features.efficientnet import NETWORK
 from tagkin.features.onnx_sessions import import_onnxruntime
-from tagkin.images import content_digest, decode, read_bytes
+from tagkin.images import decode, read_bytes
 
 SMALL, LARGE, REPEATS, IN_BATCH = 160, 24, 3, 4
 DECODING = "decoding alone"
-DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -89,37 +88,6 @@ def programs(files: list[str], backbone: Backbone) -> dict[str, Callable[[], Any
     }
 
 
-def by_step(files: list[str], backbone: Backbone) -> dict[str, float]:
-    """Milliseconds of CPU that each step takes for a photograph, on one thread; medians."""
-    sides = {"min_side": backbone.min_side}
-    contents = [read_bytes(file) for file in files]
-    pixels = [decode(data, **sides) for data in contents]
-    squares = [backbone.prepare(part) for part in pixels]
-    alone = session(1)
-
-    def network(square: np.ndarray) -> None:
-        alone.run(None, {"pixels": np.stack([square] * IN_BATCH)})
-
-    return {
-        "read": _milliseconds(read_bytes, files),
-        "hash": _milliseconds(content_digest, contents),
-        "decode": _milliseconds(lambda data: decode(data, **sides), contents),
-        "resize": _milliseconds(backbone.prepare, pixels),
-        "network": _milliseconds(network, squares) / IN_BATCH,
-    }
-
-
-def _milliseconds(step: Callable[[Any], Any], inputs: list[Any]) -> float:
-    """CPU that a step takes for one of its inputs, the median over all of them."""
-    step(inputs[0])
-    taken = []
-    for one in inputs:
-        cpu = time.process_time()
-        step(one)
-        taken.append(1e3 * (time.process_time() - cpu))
-    return float(np.median(taken))
-
-
 def measure_files(files: list[str], backbone: Backbone) -> dict[str, Any]:
     """Seconds of every program, alternating, and of a second run with a cache."""
     seconds: dict[str, list[float]] = {}
@@ -135,21 +103,17 @@ def measure_files(files: list[str], backbone: Backbone) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, FeatureCache(folder) as cache:
         extract(files, backbone, cache=cache)
         start = time.perf_counter()
-        again = extract(files, backbone, cache=cache)
+        extract(files, backbone, cache=cache)
         second_run = time.perf_counter() - start
     rates = {name: len(files) / float(np.median(times)) for name, times in seconds.items()}
     upper_bound = max(rate for name, rate in rates.items() if name.startswith("onnxruntime"))
-    one_after_the_other = 1 / (1 / upper_bound + 1 / rates[DECODING])  # on the same cores
     say(f"{len(files)} photographs: {rates['extract']:.1f} per second of {upper_bound:.1f}")
     return {
         "photographs": len(files),
         "mean_bytes": sum(os.path.getsize(file) for file in files) / len(files),
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
-        "of_upper_bound": rates["extract"] / upper_bound,
-        "of_network_and_decoding": rates["extract"] / one_after_the_other,
         "second_run_seconds": second_run,
-        "second_run_cached": again.n_cached,
     }
 
 
@@ -164,7 +128,7 @@ def measure() -> dict[str, Any]:
             "cores": CORES,
             "backbone": backbone.name,
             "small": measure_files(small, backbone),
-            "large": measure_files(large, backbone) | {"by_step": by_step(large[:8], backbone)},
+            "large": measure_files(large, backbone),
         }
 
 

@@ -13,22 +13,19 @@ kernel columns, of their Gram matrix, and with the tags' weights.
 """
 
 import json
-import os
 import statistics
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.measuring import Measure
-from benchmarks.process import ROOT, run_json, say
+from benchmarks.process import DATA, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import Annotator, SemanticSpace
 from tagkin.features import Extraction
 
-DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 N, D, N_TAGS = 10_000, 1280, 500
 MANY_TAGS, LANDMARKS, REPEATS = (500, 1000, 2000, 5000), 2048, 3
 SIDE = 4096  # of the matrices whose products tell how fast the machine is

@@ -10,6 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / ".bench"
+DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 
 
 def say(text: str) -> None:

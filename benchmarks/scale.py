@@ -6,7 +6,6 @@ size. Both parts run in processes of their own.
 
 import argparse
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from benchmarks.measuring import Measure, max_resident_bytes
-from benchmarks.process import ROOT, WORK, run_json, say
+from benchmarks.process import WORK, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
 from tagkin.feature_files import fit_streamed, nearest_streamed, transform_streamed
@@ -23,7 +22,6 @@ from tagkin.paper import NeighborVoting
 
 FEATURES, LANDMARKS, N_LABELS = 1280, 2048, 81
 ROWS = 10_000
-FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 
 
 # --- from disk ---------------------------------------------------------------------------

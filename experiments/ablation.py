@@ -42,41 +42,13 @@ SETTINGS = (
 )
 N_TEST = 800
 LIKELY = 0.1  # least probability of the pairs whose calibration error is measured
-STEPS = (
-    *("nothing", "moments", "names", "space", "votes", "read-out", "weights", "intercepts"),
-    *("link", "fitted γ", "forgotten"),
-)
 FIRM = 1e9  # a pull that leaves nothing its own value
 
 
 def run(target: Path) -> None:
     """Measure, print the table, and write it to a folder."""
-    rows = [row for name, size in SETTINGS for row in _rows(name, size)]
-    steps = sorted({row["left out"]: None for row in rows}, key=STEPS.index)
-    made.write(target / "ablation.csv", rows, DRAWS)
-    names = [f"{name} {size:,}" for name, size in SETTINGS]
-    print("| left out | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
-    for step in steps:
-        cells = []
-        for name, size in SETTINGS:
-            own = [r for r in rows if (r["collection"], r["tagged"]) == (name, size)]
-            if not any(r["left out"] == step for r in own):
-                cells.append("–")
-                continue
-            mean = {
-                key: np.mean([r[key] for r in own if r["left out"] == step])
-                - (
-                    0
-                    if step == "nothing"
-                    else np.mean([r[key] for r in own if r["left out"] == "nothing"])
-                )
-                for key in ("MAP", "MiAP", "error")
-            }
-            sign = "" if step == "nothing" else "+"
-            cells.append(
-                f"{mean['MAP']:{sign}.1f} / {mean['MiAP']:{sign}.1f}, {mean['error']:{sign}.3f}"
-            )
-        print(f"| {step} | " + " | ".join(cells) + " |")
+    made.write(target / "ablation.csv", [r for setting in SETTINGS for r in _rows(*setting)], DRAWS)
+    print(made.markdown(made.VIEWS["ablation"](made.read("ablation.csv"))))
 
 
 def _rows(name: str, size: int) -> Iterator[dict[str, Any]]:

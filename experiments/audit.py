@@ -31,6 +31,7 @@ __all__ = [
     "injected",
     "judged",
     "named",
+    "named_on",
     "run",
     "store_findings",
     "stored_findings",
@@ -115,16 +116,20 @@ def data(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def named(name: str) -> np.ndarray:
-    """Whether anybody named the label on the image, (N×D): of Flickr8k's five people, one and more.
+    """Whether anybody named the label on the image, (N×D), for the images of `data`."""
+    dataset = open_dataset(name, dataset_folder(name))
+    return named_on(dataset, chosen_rows(dataset))
+
+
+def named_on(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Whether anybody named the label on the image, (n×D): of Flickr8k's five people, one and more.
 
     Two have to for a label, so that a label which one of them named can be seen there and is not
     among the labels. Of COCO no more is known than the labels.
     """
-    dataset = open_dataset(name, dataset_folder(name))
-    rows = chosen_rows(dataset)
-    if name != "flickr8k":
+    if dataset.name != "flickr8k":
         return scipy.sparse.csr_array(dataset.labels)[rows].toarray() > 0
-    with np.load(dataset_folder(name) / "flickr8k.npz") as found:
+    with np.load(dataset_folder("flickr8k") / "flickr8k.npz") as found:
         columns = np.searchsorted(found["label_names"], dataset.label_names)
         return found["votes"][rows][:, columns] > 0
 

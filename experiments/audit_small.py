@@ -19,6 +19,7 @@ from experiments.audit import (
     Judged,
     chosen_rows,
     injected,
+    named_on,
     store_findings,
     stored_findings,
     write_rows,
@@ -45,13 +46,8 @@ def drawn(name: str, n: int, draw: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     assert dataset.features is not None
     some = np.sort(np.random.default_rng(1000 + draw).choice(rows, n, replace=False))
     labels = scipy.sparse.csr_array(dataset.labels)[some].toarray() > 0
-    by_somebody = labels
-    if name == "flickr8k":
-        with np.load(dataset_folder(name) / "flickr8k.npz") as stored:
-            columns = np.searchsorted(stored["label_names"], dataset.label_names)
-            by_somebody = stored["votes"][some][:, columns] > 0
     present = labels.any(axis=0)
-    return dataset.features[some], labels[:, present], by_somebody[:, present]
+    return dataset.features[some], labels[:, present], named_on(dataset, some)[:, present]
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,6 @@ class Config:
     """Only show suggestions and neighbours on photographs."""
     map_images: int = 1200
     """Images in the t-SNE map."""
-    expected: dict[str, float] = field(default_factory=dict)
-    """Expected MAP in percent, within one point."""
 
     def space_parameters(self) -> dict[str, Any]:
         """Parameters that every result depends on, for its path."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,6 @@ class Embeddings:
     new: np.ndarray
     ridge: np.ndarray | None = None
     """Scores of the new images by the kernel ridge regression inside a linear space."""
-    note: str = ""
 
 
 def embed(
@@ -52,7 +51,7 @@ def embed(
     if recipe == VISUAL:
         return Embeddings(problem.known, problem.new)
     some = problem.part(np.arange(learn_from or len(problem.known)), np.arange(0))
-    text, view, note = _text(some, recipe, config)
+    text, view = _text(some, recipe, config)
     space = SemanticSpace(
         regularization or config.regularization,
         text_view=view,
@@ -62,35 +61,30 @@ def embed(
     known, new = (
         np.asarray(space.transform(X), dtype=np.float32) for X in (problem.known, problem.new)
     )
-    if recipe in _LACKING:
-        view = cast("OntologyView | WordVectorView", space.text_view_)
-        note = f"{_LACKING[recipe]}: {', '.join(view.unknown_) or 'none'}"
     ridge = _ridge(space, problem, new) if recipe == "linear" else None
-    return Embeddings(known, new, ridge, note)
+    return Embeddings(known, new, ridge)
 
 
-_LACKING = {"ontology": "not in WordNet", "word vectors": "without a vector"}
-
-
-def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any, str]:
-    """The annotations to learn from, their textual view, and a note for the tables."""
+def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any]:
+    """The annotations to learn from, and their textual view."""
     if recipe == "linear":
-        return problem.text, "indicator", ""
+        return problem.text, "indicator"
     if recipe == "ontology":
-        return problem.text, OntologyView(list(problem.text_names)), ""
+        return problem.text, OntologyView(list(problem.text_names))
     if recipe == "word vectors":
-        return problem.text, WordVectorView(list(problem.text_names)), ""
+        return problem.text, WordVectorView(list(problem.text_names))
     chi2 = Chi2View(random_state=config.seed)
     if recipe == "raw":
-        return problem.text, chi2, ""
+        return problem.text, chi2
     if recipe == "denoised":
         denoiser = TagDenoiser(blend=1.0)
-        return denoiser.fit_transform(problem.known, problem.text), chi2, ""
+        return denoiser.fit_transform(problem.known, problem.text), chi2
     if recipe == "chosen":
         blend = choose_blend(problem.known, problem.text, config.seed)
         denoiser = TagDenoiser(blend=blend)
         tags = denoiser.fit_transform(problem.known, problem.text)
-        return tags, "indicator", f"a blend of {blend:g}"
+        print(f"Held-out tags chose a blend of {blend:g}.")
+        return tags, "indicator"
     raise ValueError(f"unknown recipe {recipe!r}; known are {', '.join(RECIPES)}")
 
 

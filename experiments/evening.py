@@ -19,7 +19,7 @@ from experiments.persons import laid_out, marked
 from tagkin.catalogue.collection_model import fit_pays
 from tagkin.server.answers import LIKELY
 from tagkin.server.asking import N_CANDIDATES, PAGE, Answers, Page, best_page, expect_right
-from tagkin.server.correcting import Asked, Corrections
+from tagkin.server.correcting import AskedSuggestions, Corrections
 from tagkin.server.near_answers import AnswersInTime, TaggedTimes
 
 __all__ = ["Evening", "Opened", "Refit", "Tiles", "Way", "open_collection", "play"]
@@ -187,7 +187,7 @@ class _Answers:
     def correct(self, tag: int, rows: np.ndarray, confidences: np.ndarray) -> np.ndarray:
         """Return what the page shows for open suggestions of a tag."""
         c = self._c
-        asked = Asked(confidences, c.is_tagged[rows], c.times[rows])
+        asked = AskedSuggestions(confidences, c.is_tagged[rows], c.times[rows])
         return self._corrections.correct(tag, asked, self._in_time(tag))
 
     def is_asked(self, rows: np.ndarray, confidences: np.ndarray) -> np.ndarray:

@@ -22,30 +22,26 @@ _QUICK = ("NNvot", "SVM")
 
 def steps(study: Study) -> Iterator[Step]:
     """Every step that learns from expert labels."""
-    size = 4.0 if study.config.dataset == "coco" else 1.0
     for recipe in ("visual", "linear"):
-        yield Step(f"settings, {recipe}", 60 * size, partial(study.trials, "expert", recipe))
+        yield Step(f"settings, {recipe}", partial(study.trials, "expert", recipe))
     for kappa in study.config.regularizations:
-        yield Step(f"settings, κ = {kappa:g}", 15 * size, partial(_quick, study, kappa))
+        yield Step(f"settings, κ = {kappa:g}", partial(_quick, study, kappa))
     for recipe in ("visual", "linear"):
         for method in PAPER_METHODS:
-            yield Step(
-                f"{method}, {recipe}", 10 * size, partial(chosen, study, "expert", recipe, method)
-            )
+            yield Step(f"{method}, {recipe}", partial(chosen, study, "expert", recipe, method))
         for method in ("NNvot", "TagRel", "TagProp", "2PKNN"):
             yield Step(
                 f"curve of {method}, {recipe}",
-                8 * size,
                 partial(curve, study, "expert", recipe, method),
             )
-        yield Step(f"overlap, {recipe}", 2 * size, partial(jaccard, study, recipe))
-    yield Step("kernel ridge", 5 * size, partial(kernel_ridge, study, "expert"))
-    yield Step("best setting", 10 * size, partial(best, study))
+        yield Step(f"overlap, {recipe}", partial(jaccard, study, recipe))
+    yield Step("kernel ridge", partial(kernel_ridge, study, "expert"))
+    yield Step("best setting", partial(best, study))
     for recipe in VIEWS:
         for method in PAPER_METHODS:
-            yield Step(f"{method}, {recipe}", 15 * size, partial(view, study, recipe, method))
+            yield Step(f"{method}, {recipe}", partial(view, study, recipe, method))
     for method in PAPER_METHODS:
-        yield Step(f"{method}, views", 1, partial(view, study, "linear", method))
+        yield Step(f"{method}, views", partial(view, study, "linear", method))
 
 
 def chosen(study: Study, kind: str, recipe: str, method: str) -> Measured:

@@ -33,10 +33,9 @@ mpl.rcParams.update({"svg.hashsalt": "tagkin", "font.size": 10, "path.simplify":
 
 
 class NamedFigure(NamedTuple):
-    """A figure with the name of its file and its caption."""
+    """A figure with the name of its file."""
 
     name: str
-    caption: str
     figure: Any
 
 
@@ -98,8 +97,7 @@ def gains(study: Study, kind: str) -> NamedFigure:
     axes.set_xticks(positions, PAPER_METHODS)
     axes.set_ylabel("MAP gain in the semantic space (points)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    caption = f"Gain in MAP from the semantic space, learned from {_from(kind)}: {config.name}."
-    return NamedFigure(f"{config.name}-gains-{kind}", caption, figure)
+    return NamedFigure(f"{config.name}-gains-{kind}", figure)
 
 
 def neighbors(study: Study, kind: str) -> NamedFigure:
@@ -132,11 +130,7 @@ def neighbors(study: Study, kind: str) -> NamedFigure:
     if with_two:
         axes[1].set(xlabel="K₁ of each label", xticks=study.config.per_label)
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
-    caption = (
-        f"MAP against the number of neighbours, learned from {_from(kind)}: {study.config.name}. "
-        "Visual dashed, semantic solid."
-    )
-    return NamedFigure(f"{study.config.name}-neighbors-{kind}", caption, figure)
+    return NamedFigure(f"{study.config.name}-neighbors-{kind}", figure)
 
 
 def subsampled(study: Study, kind: str) -> NamedFigure:
@@ -157,11 +151,7 @@ def subsampled(study: Study, kind: str) -> NamedFigure:
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.minorticks_off()
     figure.legend(loc="outside upper center", ncols=5, frameon=False)
-    caption = (
-        f"MAP against the number of images the projections are learned from, {_from(kind)}: "
-        f"{study.config.name}. Mean and range of {study.config.splits} splits; dashed: visual."
-    )
-    return NamedFigure(f"{study.config.name}-subsampling-{kind}", caption, figure)
+    return NamedFigure(f"{study.config.name}-subsampling-{kind}", figure)
 
 
 def timing(study: Study) -> NamedFigure:
@@ -192,8 +182,7 @@ def timing(study: Study) -> NamedFigure:
         where.set(xlabel=f"images, {_from(kind)}")
     axes[0].set_ylabel("CPU seconds")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    caption = f"CPU time to learn a space: {study.config.name}."
-    return NamedFigure(f"{study.config.name}-timing", caption, figure)
+    return NamedFigure(f"{study.config.name}-timing", figure)
 
 
 def overlap(study: Study) -> NamedFigure:
@@ -208,8 +197,7 @@ def overlap(study: Study) -> NamedFigure:
     axes.set_xticks(found["sizes"], [str(k) for k in found["sizes"]])
     axes.minorticks_off()
     axes.legend(frameon=False)
-    caption = f"Overlap of label sets with the K nearest images: {study.config.name}."
-    return NamedFigure(f"{study.config.name}-overlap", caption, figure)
+    return NamedFigure(f"{study.config.name}-overlap", figure)
 
 
 def image_map(study: Study) -> NamedFigure:
@@ -226,8 +214,4 @@ def image_map(study: Study) -> NamedFigure:
         where.set(title=title, xticks=[], yticks=[])
         where.spines[:].set_visible(False)
     figure.legend(loc="outside lower center", ncols=4, frameon=False, markerscale=2.5)
-    caption = (
-        f"t-SNE of test images with exactly one of eight labels, in visual feature space and in "
-        f"semantic spaces: {study.config.name}."
-    )
-    return NamedFigure(f"{study.config.name}-map", caption, figure)
+    return NamedFigure(f"{study.config.name}-map", figure)

@@ -53,7 +53,7 @@ def frame_rows(photographs: Sequence[Path], Y: np.ndarray, seed: int = SEED) -> 
         P = annotator.predict_proba(new)
         row: Row = {"groups": title, "frames with their event": _share_linked(of_frame, event)}
         for wanted in WANTED:
-            given = annotator.calibrator_.threshold(wanted) <= P
+            given = annotator.calibration_.threshold(wanted) <= P
             row[f"asked {wanted}"] = float(truth[given].mean()) if given.any() else float("nan")
             row[f"suggestions at {wanted}"] = int(given.sum())
         rows.append(row)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from experiments import made
-from experiments.names import RESULTS, Task, curve, load_task
+from experiments.names import Task, curve, load_task
 
 __all__ = ["main", "read_translations", "translated"]
 
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments languages", description=__doc__)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=made.RESULTS)
     given = parser.parse_args(arguments)
     rows = []
     for row in compare_languages(tuple(given.sizes), given.draws):

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import stats
 
 from experiments import made
-from experiments.names import data_folder
+from experiments.problem import data_folder
 from tagkin import FeatureAnnotator
 from tagkin.errors import StorageError
 from tagkin.tag_meanings import CaptionEncoder, NamePrior

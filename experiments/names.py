@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import scipy.sparse
 
 from experiments import made
 from experiments.datasets import open_dataset
+from experiments.problem import data_folder
 from tagkin import FeatureAnnotator
 from tagkin.annotator.naming import confidences_by_name
 from tagkin.evaluation import mean_average_precision
@@ -29,7 +29,6 @@ from tagkin.tag_meanings import CaptionEncoder, NamePrior
 
 __all__ = ["main"]
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
 SIZES = {
     "photos": (0, 10, 20, 50, 100, 200, 500, 1000),
     "flickr8k": (0, 20, 50, 100, 200, 500, 1000, 2000, 7091),
@@ -50,12 +49,6 @@ class Task:
     train: np.ndarray
     test: np.ndarray
     prior: NamePrior | None
-
-
-def data_folder() -> Path:
-    """Where the stand-ins are."""
-    beside = Path(__file__).parent.parent.parent / "shared" / "data"
-    return Path(os.environ.get("TAGKIN_DATA", beside))
 
 
 def load_task(name: str) -> Task:
@@ -164,7 +157,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="*", help="numbers of labelled images")
     parser.add_argument("--alone", action="store_true", help="measure confidences of names alone")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=made.RESULTS)
     given = parser.parse_args(arguments)
     given.output.mkdir(parents=True, exist_ok=True)
     if given.alone:

@@ -26,9 +26,9 @@ _SHOWN = 5
 
 def steps(study: Study) -> Iterator[Step]:
     """Labels and neighbours of every test photograph."""
-    yield Step("photographs", 60, partial(_features, study))
+    yield Step("photographs", partial(_features, study))
     for recipe in RECIPES:
-        yield Step(f"suggestions, {recipe}", 20, partial(suggested, study, recipe))
+        yield Step(f"suggestions, {recipe}", partial(suggested, study, recipe))
 
 
 def _features(study: Study) -> Any:
@@ -94,10 +94,7 @@ def tables(study: Study) -> Iterator[Table]:
     ]
     rows.append([*overlap, None, None])
     columns = ["correct of five", "baseline", "space", "photographs with more", "with fewer"]
-    note = (
-        f"{len(visual['truth'])} test photographs, {study.config.max_learned_neighbors} neighbours."
-    )
-    yield Table("photos-correct", "Correct suggestions, photographs", columns, rows, note)
+    yield Table("photos-correct", columns, rows)
 
 
 def _sharing(found: dict[str, np.ndarray]) -> float:
@@ -119,11 +116,7 @@ def _examples_table(
             for found in (visual, semantic):
                 row.append(_marked(found[method][i], found["truth"][i], names))
         rows.append(row)
-    note = (
-        "Correct ones in bold, best first. The first three photographs are the space's largest "
-        "gains, the next two its largest losses, the last four random."
-    )
-    return Table("photos-examples", "Suggestions on photographs", columns, rows, note)
+    return Table("photos-examples", columns, rows)
 
 
 def _marked(labels: np.ndarray, truth: np.ndarray, names: np.ndarray) -> str:

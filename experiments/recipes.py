@@ -12,13 +12,12 @@ and epochs of the MLP on one in ten. The paper's methods share a space with κ =
 settings. MAP and MiAP are of the test images, in percent; intervals (95 %) and differences come
 from one set of bootstrap resamples of these. CPU times but that of Flickr8k are estimates.
 
-Scores are kept in build/recipes; what is there is not computed again. Tables are written to
-docs/results/recipes-NAME.csv, and all of them to docs/results/recipes.md.
+Scores are kept in build/results; what is there is not computed again. Tables are written to
+docs/results/recipes-NAME.csv.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -34,6 +33,7 @@ from experiments import made
 from experiments.baselines import LogisticProbe
 from experiments.bootstrap import interval, resample_weights, weighted_map
 from experiments.datasets import load_coco, load_flickr8k
+from experiments.problem import data_folder
 from tagkin import FeatureAnnotator, LogisticReadout, SemanticSpace
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.arrays import to_numpy
@@ -41,7 +41,6 @@ from tagkin.evaluation import evaluate, mean_average_precision
 from tagkin.paper import LinearSVM, NeighborVoting, RidgeTransfer, TagProp, TagRelevance, TwoPassKNN
 
 ROOT = Path(__file__).parent.parent
-DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 SCORES = ROOT / "build" / "results" / made.minor(tagkin.__version__) / "recipes"
 BEST, RESAMPLES, EPOCHS = "annotator (kin and read-out)", 200, 12
 
@@ -60,7 +59,8 @@ class Problem(NamedTuple):
 
 def problem(name: str) -> Problem:
     """The training and test images of a stand-in."""
-    data = load_flickr8k(DATA) if name.startswith("flickr8k") else load_coco(DATA)
+    folder = data_folder()
+    data = load_flickr8k(folder) if name.startswith("flickr8k") else load_coco(folder)
     Y, train, test = scipy.sparse.csr_array(data.labels), data.train, data.test
     if name.endswith("-again"):
         train, test = _exchanged(train, test)

@@ -77,7 +77,7 @@ class _Said(NamedTuple):
 
 def _said(annotator: FeatureAnnotator, new: np.ndarray, truth: np.ndarray) -> _Said:
     P = annotator.predict_proba(new)
-    least = (annotator.calibrator_.threshold(wanted) for wanted in WANTED)
+    least = (annotator.calibration_.threshold(wanted) for wanted in WANTED)
     return _Said(P, truth, tuple(at <= P for at in least))
 
 

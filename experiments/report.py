@@ -20,7 +20,7 @@ def write(study: Study, folder: Path) -> None:
         for table in all_tables(study):
             path = folder / f"{table.name}.csv"
             made.write_table(path, table.columns, table.rows, study.config.seed)
-        for name, _, figure in all_figures(study):
+        for name, figure in all_figures(study):
             path = folder / f"{name}.svg"
             figure.savefig(path, metadata={"Date": None, "Creator": None})
             made.note(path, study.config.seed)

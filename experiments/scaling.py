@@ -31,15 +31,12 @@ def kinds(study: Study) -> tuple[str, ...]:
 
 def steps(study: Study) -> Iterator[Step]:
     """Splits, timing and maps."""
-    size = 2.0 if study.config.dataset == "coco" else 1.0
     for kind in kinds(study):
         for split in range(study.config.splits):
-            yield Step(
-                f"{kind}, split {split + 1}", 40 * size, partial(subsampled, study, kind, split)
-            )
-        yield Step(f"timing, {kind}", 25 * size, partial(timings, study, kind))
+            yield Step(f"{kind}, split {split + 1}", partial(subsampled, study, kind, split))
+        yield Step(f"timing, {kind}", partial(timings, study, kind))
     for recipe in maps(study):
-        yield Step(f"map, {recipe}", 10, partial(map_of_images, study, recipe))
+        yield Step(f"map, {recipe}", partial(map_of_images, study, recipe))
 
 
 # --- few images --------------------------------------------------------------------------

@@ -51,8 +51,6 @@ class Store:
         self.folder = folder
         self.read_only = False
         """If set, a missing result is not computed: `Missing` is raised."""
-        self.n_written = 0
-        """Number of results stored so far."""
         self._small: dict[Path, Arrays] = {}
 
     def path(self, what: str, /, **parameters: Any) -> Path:
@@ -100,4 +98,3 @@ class Store:
         with atomic_write(path) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **plain)  # type: ignore[arg-type]
         self._small.pop(path, None)
-        self.n_written += 1

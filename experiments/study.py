@@ -25,8 +25,6 @@ class Step(NamedTuple):
     """One step of a run."""
 
     name: str
-    weight: float
-    """Approximate seconds on two idle cores, for the progress bar."""
     run: Callable[[], Any]
 
 
@@ -92,7 +90,7 @@ class Study:
             there = embed(self.problem(kind), recipe, self.config, regularization=regularization)
             none = np.empty((0, 0), np.float32)
             ridge = none if there.ridge is None else there.ridge
-            return {"known": there.known, "new": there.new, "ridge": ridge, "note": there.note}
+            return {"known": there.known, "new": there.new, "ridge": ridge}
 
         found = self.store.get_or_compute(
             "embeddings",
@@ -103,14 +101,7 @@ class Study:
             **self.sizes(kind),
         )
         ridge = found["ridge"] if found["ridge"].size else None
-        return Embeddings(found["known"], found["new"], ridge, str(found["note"]))
-
-    def note(self, kind: str, recipe: str) -> str:
-        """The note about a space, for the tables."""
-        found = self.store.get(
-            "embeddings", kind=kind, recipe=recipe, kappa="papers", **self.sizes(kind)
-        )
-        return str(found["note"])
+        return Embeddings(found["known"], found["new"], ridge)
 
     def trials(
         self,

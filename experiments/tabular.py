@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["Table"]
 
 
-@dataclass
-class Table:
-    """Rows of cells under a title; None is an empty cell."""
+class Table(NamedTuple):
+    """Rows of cells; None is an empty cell."""
 
     name: str
     """Name of its file."""
-    title: str
     columns: list[str]
-    rows: list[list[Any]] = field(default_factory=list)
-    note: str = ""
+    rows: list[list[Any]]

@@ -16,26 +16,21 @@ RECIPES = ("visual", "raw", "denoised", "linear", "chosen")
 
 def steps(study: Study) -> Iterator[Step]:
     """Every step that learns from tags."""
-    size = 3.0 if study.config.dataset == "coco" else 1.0
     for recipe in ("visual", "denoised"):
-        yield Step(
-            f"settings from tags, {recipe}", 70 * size, partial(study.trials, "tags", recipe)
-        )
+        yield Step(f"settings from tags, {recipe}", partial(study.trials, "tags", recipe))
     for recipe in RECIPES:
         for method in PAPER_METHODS:
             yield Step(
                 f"{method} from tags, {recipe}",
-                10 * size,
                 partial(chosen_in, study, recipe, method),
             )
         if recipe in ("visual", "denoised"):
             for method in ("NNvot", "TagRel", "TagProp"):
                 yield Step(
                     f"curve of {method} from tags, {recipe}",
-                    8 * size,
                     partial(curve, study, "tags", recipe, method),
                 )
-    yield Step("kernel ridge from tags", 3 * size, partial(kernel_ridge, study, "tags"))
+    yield Step("kernel ridge from tags", partial(kernel_ridge, study, "tags"))
 
 
 def chosen_in(study: Study, recipe: str, method: str) -> Measured:

@@ -25,7 +25,8 @@ import scipy.sparse
 from scipy import stats
 
 from experiments import made
-from experiments.names import RESULTS, Task, data_folder, load_task
+from experiments.names import Task, load_task
+from experiments.problem import data_folder
 from experiments.simple_methods import score_simply
 from tagkin import FeatureAnnotator
 from tagkin.evaluation import average_precision, evaluate
@@ -120,7 +121,7 @@ def measure(task: Task, size: int, draw: int) -> dict[str, Any]:
         columns = [names.index(name) for name in annotator.classes_]
         scores = annotator.decision_function(new)
         of_kind = _ranked(truth[:, columns], scores, counts[columns])
-        least = {wanted: annotator.calibrator_.threshold(wanted) for wanted in ASKED}
+        least = {wanted: annotator.calibration_.threshold(wanted) for wanted in ASKED}
         present, P = truth[:, columns].toarray() > 0, annotator.predict_proba(new)
         for wanted in ASKED:
             for group, most in (("", size), ("rare ", RARE), ("one ", 1)):
@@ -153,7 +154,7 @@ def measure_forgotten(task: Task, size: int, draw: int) -> dict[str, Any]:
     P = annotator.predict_proba(new)
     result: dict[str, Any] = {"tagged": size, "draw": draw}
     for wanted in ASKED:
-        chosen = annotator.calibrator_.threshold(wanted) <= P
+        chosen = annotator.calibration_.threshold(wanted) <= P
         result[f"n {wanted}"] = int(chosen.sum())
         result[f"given {wanted}"] = int(given[size:][:, columns][chosen].sum())
         result[f"right {wanted}"] = int(present[size:][:, columns][chosen].sum())
@@ -289,7 +290,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
     parser.add_argument("--forgotten", action="store_true", help="forget 30 %% of the tags")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=made.RESULTS)
     options = parser.parse_args(arguments)
     kind, measure_draw = (
         ("forgotten", measure_forgotten) if options.forgotten else ("draws", measure)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.names import data_folder
+from experiments.problem import data_folder
 from tagkin.evaluation import mean_average_precision
 from tagkin.features import FeatureCache, default_cache_folder, extract, get_backbone
 from tagkin.tag_meanings import Meanings

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 
 from experiments import made
-from experiments.names import data_folder
+from experiments.problem import data_folder
 from experiments.word_measures import Captioned, measure_retrieval, names_map, read_photos
 from tagkin.lexicons import SentenceEncoder
 from tagkin.tag_meanings.word_map import WordMap, normalize

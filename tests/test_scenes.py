@@ -1,6 +1,8 @@
 """The scenes of the demo: their labels, their noisy tags, and that they are reproducible."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -27,6 +29,13 @@ def many(tmp_path_factory):
     target = tmp_path_factory.mktemp("many")
     make_scenes(target, n=250, n_untagged=0)
     return target
+
+
+def test_a_question_about_the_program_paints_nothing(tmp_path):
+    asked = [sys.executable, "-m", "tagkin.scenes", "--help"]
+    told = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "default: build/scenes" in told.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_scene_is_a_picture_with_a_line(folder):

@@ -10,8 +10,8 @@ A thousand pictures take about ten seconds: ``python -m tagkin.scenes``.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -345,4 +345,8 @@ def make_scenes(folder: str | Path, n: int = 1000, n_untagged: int = 250, seed: 
 
 
 if __name__ == "__main__":
-    make_scenes(sys.argv[1] if len(sys.argv) > 1 else "build/scenes")
+    parser = argparse.ArgumentParser(
+        "python -m tagkin.scenes", description="Paint a sample folder."
+    )
+    parser.add_argument("folder", nargs="?", default="build/scenes", help="default: build/scenes")
+    make_scenes(parser.parse_args().folder)

@@ -52,7 +52,7 @@ def test_confidences_are_the_calibrated_scores(fitted, synthetic):
     """By the printed form: σ(g(z)), z = dₜ + Σ aₜ (x − x̄ₜ), with x from the method's own scores."""
     photos = seen(synthetic.X[300:320], first=300)
     parts = fitted.method_.components(fitted.space_.transform(photos.features))
-    judge, names = fitted.calibrator_, fitted.vocabulary_.names_
+    judge, names = fitted.calibration_, fitted.vocabulary_.names_
     mixture = judge.mixture
     columns = zip(mixture.weights.T, mixture.centers.T, parts, strict=True)
     z = mixture.intercepts + sum(weights * (part - center) for weights, center, part in columns)

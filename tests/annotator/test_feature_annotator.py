@@ -131,7 +131,7 @@ def test_columns_have_the_names_of_tags_where_tags_were_learned(by_voting, X, Y)
 
 def test_probabilities_are_calibrated_scores_on_new_images(by_tags, synthetic, X):
     P = by_tags.predict_proba(X[N:])
-    expected = by_tags.calibrator_.probabilities(by_tags.decision_function(X[N:]))
+    expected = by_tags.calibration_.probabilities(by_tags.decision_function(X[N:]))
     assert_same(P, expected, 1e-5)
     for threshold, predicted in (
         (0.5, by_tags.predict(X[N:])),
@@ -212,7 +212,7 @@ def test_kin_read_out_and_name_share_what_speaks_for_a_tag(by_tags, X):
     """By the mixture: what votes and read-out add to the score of a label's share."""
     suggestions = by_tags.suggest(X[N:], n=2)
     votes, readout = by_tags.method_.components(by_tags.space_.transform(X[N:]))
-    mixture, n_read_off = by_tags.calibrator_.mixture, 0
+    mixture, n_read_off = by_tags.calibration_.mixture, 0
     for i, row in enumerate(suggestions):
         for suggestion in row:
             t = suggestion.label

@@ -113,7 +113,7 @@ def test_the_method_has_what_was_learned():
     X, Y = data()
     learned = learn(Problem(X, Labels.of(Y)), usual_recipe(None, None, 0))
     assert isinstance(learned.method, KinVotes)
-    assert len(np.unique(learned.calibrator.mixture.weights[:, 1])) > 1  # of each label its own
+    assert len(np.unique(learned.calibration.mixture.weights[:, 1])) > 1  # of each label its own
     given = learn(Problem(X, Labels.of(Y)), usual_recipe(SemanticSpace(3.0), None, 0))
     assert given.space.regularization == 3.0
     both = usual_recipe(SemanticSpace(3.0), KinReadout(17, 7.0), 0)

@@ -314,5 +314,5 @@ def test_labels_that_some_fold_has_not_seen_do_not_teach_the_weights():
         accepted=(asked & truth) * 1.0,
         complete=complete,
     )
-    votes = [model.model_.calibrator.mixture.common[0] for model in (before, after)]
+    votes = [model.model_.calibration.mixture.common[0] for model in (before, after)]
     assert votes[1] > votes[0] / 2

@@ -85,7 +85,7 @@ def test_misleading_names_lose_their_weight(prior):
     weights = []
     for shift in (0, 1):
         tags = [[CLASSES[(k + shift) % 6]] for k in shown]
-        mixture = FeatureAnnotator(SPACE, prior=prior).fit(X, tags).calibrator_.mixture
+        mixture = FeatureAnnotator(SPACE, prior=prior).fit(X, tags).calibration_.mixture
         lifts = mixture.weights[:, -1] / mixture.weights[:, 1]
         weights.append(lifts.mean())
     assert weights[1] < 0.2 * weights[0]
@@ -104,7 +104,7 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     by_all = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
     np.testing.assert_allclose(annotator.names_.rows, by_all.names_.rows)
     others = [list(annotator.classes_).index(name) for name in ("2019", "racket")]
-    mixture = annotator.calibrator_.mixture
+    mixture = annotator.calibration_.mixture
     np.testing.assert_array_equal(mixture.weights[others], [mixture.common] * 2)
     assert annotator.score(X, tags) > by_all.score(X, tags) - 0.05
 
@@ -113,7 +113,7 @@ def test_scores_are_combined_with_the_names(prior, of_sixty, data):
     X, annotator = data[0], of_sixty
     votes, readout = annotator.method_.components(annotator.space_.transform(X[60:70]))
     by_name = prior.scores(X[60:70], annotator.names_.rows)
-    mixture = annotator.calibrator_.mixture
+    mixture = annotator.calibration_.mixture
     columns = zip(mixture.weights.T, mixture.centers.T, (votes, readout, by_name), strict=True)
     expected = mixture.intercepts + sum(w * (x - center) for w, center, x in columns)
     np.testing.assert_allclose(

@@ -181,7 +181,7 @@ def test_times_that_are_all_unknown_change_nothing():
     assert annotator.model_.occasions is None
     np.testing.assert_array_equal(annotator.predict_proba(asked.X), without.predict_proba(asked.X))
     assert annotator.audit(1000) == without.audit(1000)
-    mixtures = [one.model_.calibrator.mixture for one in (annotator, without)]
+    mixtures = [one.model_.calibration.mixture for one in (annotator, without)]
     for field in fields(mixtures[0]):
         np.testing.assert_array_equal(*(getattr(mixture, field.name) for mixture in mixtures))
 

@@ -159,7 +159,7 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     (suggestions,) = informed.suggest(X[:1], threshold=0.0, known=[0])
     places = informed.space_.transform(X[:1])
     others = drop_itself(informed.method_.kneighbors(places), np.array([0]))
-    scores = informed.calibrator_.mix(informed.method_.components(places, others))
+    scores = informed.calibration_.mix(informed.method_.components(places, others))
     (expected,) = informed.model_.probabilities(scores, np.array([True]))
     assert suggestions
     for suggestion in suggestions:
@@ -205,7 +205,7 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
     unannotated = fit_decisions(problem, part, scores, decided.model_)
     both = np.concatenate([scores, decided.decision_function(X[N:])])
     expected = fit_unannotated_labels(
-        decided.calibrator_.probabilities(both),
+        decided.calibration_.probabilities(both),
         np.concatenate([yes.toarray(), np.zeros(others.shape)]),
         np.concatenate([no.toarray(), others.toarray()]),
         annotated=labels.was_complete,

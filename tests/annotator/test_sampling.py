@@ -197,7 +197,7 @@ def test_a_label_without_scores_gets_what_is_usual(both, part):
     others = np.setdiff1d(np.arange(D), part.columns)
     rates = learned.errors.missing_rates
     np.testing.assert_allclose(rates[others], np.median(rates[part.columns]))
-    mixture = learned.calibrator.mixture
+    mixture = learned.calibration.mixture
     np.testing.assert_array_equal(mixture.weights[others], [mixture.common] * len(others))
     np.testing.assert_allclose(mixture.centers[others, 0], mixture.centers[others, 1])
 
@@ -214,7 +214,7 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     scores = method.decision_function(space.transform(X[fold.held_out]))
     held_out = HeldOutScores((scores,))
     expected = fit_calibration(held_out, few[fold.held_out], labels=few).calibration
-    got, mixture = learned.calibrator, expected.mixture
+    got, mixture = learned.calibration, expected.mixture
     np.testing.assert_allclose(got.mixture.weights[part.columns], mixture.weights, rtol=1e-4)
     np.testing.assert_allclose(got.mixture.intercepts[part.columns], mixture.intercepts, atol=1e-3)
     assert got.n_images == len(fold.held_out)
@@ -248,7 +248,7 @@ def test_labels_beyond_the_limit_get_what_is_usual(data, both):
     part = Part.sample(Problem(X, Labels.of(Y)), N, np.arange(0, D, 2), n_dimensions=4096)
     recipe = usual_recipe(None, NeighborVoting(20), 0)
     learned = learn(Problem(X, Labels.of(Y)), recipe, part=part)
-    mixture = learned.calibrator.mixture
+    mixture = learned.calibration.mixture
     np.testing.assert_array_equal(mixture.weights[1::2], [mixture.common] * (D // 2))
     assert set(np.flatnonzero(np.diff(learned.held_out.indptr))) == set(range(N))
 

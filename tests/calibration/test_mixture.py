@@ -6,7 +6,7 @@ import scipy.optimize
 import scipy.sparse
 from scipy.special import expit
 
-from tagkin.calibration.mixture import MIXING, Columns, fit_mixture, share_logits
+from tagkin.calibration.mixture import MIXING, ScoreColumns, fit_mixture, share_logits
 
 
 def collection(n=400, d=6, seed=0):
@@ -23,7 +23,7 @@ def columns_of(scores, learned=None):
     learned = ones > 0 if learned is None else np.array(learned)
     pulls = MIXING.start_pull * np.ones(k + 1), np.append(MIXING.pull * ones, MIXING.intercept_pull)
     start = np.array(MIXING.start[:k])
-    return Columns(scores, np.full((d, k), -1.0), 2 * ones, start, *pulls, learned)
+    return ScoreColumns(scores, np.full((d, k), -1.0), 2 * ones, start, *pulls, learned)
 
 
 def fit(scores, Y, weights=None):

@@ -158,7 +158,7 @@ def test_models_that_cannot_be_used(run, world, catalogue):
     path = folder / "model.safetensors"
     data = path.read_bytes()
     for old, new, reason in (
-        (b'"format_version":"6"', b'"format_version":"9"', "model format '9'"),
+        (b'"format_version":"7"', b'"format_version":"9"', "model format '9'"),
         (b"efficientnet", b"efficientnot", "checksum differs"),
     ):
         assert old in data

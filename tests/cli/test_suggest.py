@@ -195,7 +195,9 @@ def test_a_vocabulary_needs_neither_a_model_nor_a_tag(run, tmp_path):
     assert {row["tag"] for row in rows} == {"dog", "lighthouse"}
     assert len(rows) == 12
     assert all(row["kin"] == "" and float(row["name_share"]) == 1 for row in rows)
-    assert "12 suggestions for 6 photographs of 6" in run(*asked).stdout
+    shown = run(*asked).stdout
+    assert "12 suggestions for 6 photographs of 6" in shown
+    assert "Next: tagkin review" in shown  # none is likely enough to accept unseen
     # plain shapes show neither, so without a threshold nothing is suggested
     assert "No suggestion for 6 photographs" in run(*asked[:-2], "-n", "2").stdout
 

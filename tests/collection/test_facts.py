@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tagkin.collection import Capture, read_capture, read_metadata
+from tagkin.collection import Capture, capture_of, read_metadata
 from tagkin.collection.facts import (
     EXIF_TAGS,
     FACTS,
@@ -74,19 +74,21 @@ def test_exif_of_every_container(tmp_path, name):
         "lens": "50mm",
         **PLACE,
     }
-    assert read_capture(path) == Capture(TAKEN.replace(microsecond=250000), "Canon EOS R5")
+    assert capture_of(read_metadata(path).facts) == Capture(
+        TAKEN.replace(microsecond=250000), "Canon EOS R5"
+    )
 
 
 def test_two_cameras_of_one_model_have_numbers(tmp_path):
     path = photograph(tmp_path / "a.jpg", below={0xA431: "012345"})
-    assert read_capture(path) == Capture(TAKEN, "Canon EOS R5 012345")
+    assert capture_of(read_metadata(path).facts) == Capture(TAKEN, "Canon EOS R5 012345")
 
 
 @pytest.mark.parametrize("taken", [None, "", "0000:00:00 00:00:00", "    :  :     :  :  ", "noon"])
 def test_a_clock_that_was_never_set_says_nothing(tmp_path, taken):
     path = photograph(tmp_path / "a.jpg", taken)
     assert "taken" not in facts_of(path)
-    assert read_capture(path) is None
+    assert capture_of(read_metadata(path).facts) is None
 
 
 @pytest.mark.parametrize(("part", "second"), [("3", ".300000"), ("003", ".003000"), ("x", "")])
@@ -98,7 +100,7 @@ def test_times_have_their_sub_seconds(tmp_path, part, second):
 def test_a_date_without_a_time_is_a_date(tmp_path):
     path = photograph(tmp_path / "a.jpg", "2004:05:01")
     assert facts_of(path)["taken"] == "2004-05-01"
-    assert read_capture(path) is None
+    assert capture_of(read_metadata(path).facts) is None
 
 
 def test_other_times_of_a_file_are_not_the_time_of_capture(tmp_path):
@@ -108,7 +110,7 @@ def test_other_times_of_a_file_are_not_the_time_of_capture(tmp_path):
     path = tmp_path / "IMG_20240131_154507.jpg"
     Image.new("RGB", (8, 8)).save(path, exif=exif)
     assert facts_of(path) == {}
-    assert read_capture(path) is None
+    assert capture_of(read_metadata(path).facts) is None
 
 
 @pytest.mark.parametrize("source", [b"\1", b"\2"])
@@ -126,11 +128,11 @@ def test_the_day_of_scanning_is_not_the_time_of_capture(tmp_path, source):
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xd8\xff\xe1\x00\x10Exif\0\0II*\0", b"text"])
-def test_a_damaged_file_has_no_time(tmp_path, content):
-    (tmp_path / "a.jpg").write_bytes(content)
-    assert read_capture(tmp_path / "a.jpg") is None
-    assert read_capture(tmp_path) is None
-    assert read_capture(tmp_path / "IMG_20240131_154507.jpg") is None  # there is none
+def test_a_damaged_file_has_no_facts(tmp_path, content):
+    path = tmp_path / "IMG_20240131_154507.jpg"
+    path.write_bytes(content)
+    assert facts_of(path) == {}
+    assert capture_of(read_metadata(path).facts) is None
 
 
 @pytest.mark.parametrize(("stars", "expected"), [(3, 3), (0, None), (99, None)])

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tagkin.collection import read_capture, read_metadata
+from tagkin.collection import capture_of, read_metadata
 from tagkin.collection.keywords import MAX_KEYWORDS, MAX_LENGTH
 from tests.forking import needs_fork
 from tests.hardening.hostile_metadata import CASES
@@ -31,7 +31,7 @@ def read_within_limits(folder, name):
     def work():
         metadata = read_metadata(path)
         words, problems = metadata.tags, metadata.problems
-        read_capture(path)
+        capture_of(metadata.facts)
         assert len(words) <= MAX_KEYWORDS
         assert all(
             str(path) == problem.file and problem.reason.isprintable() for problem in problems

@@ -48,11 +48,6 @@ def test_what_is_no_plural(words):
     assert plural_pairs(words) == []
 
 
-def test_plurals_in_a_vocabulary_are_named_in_the_users_own_form():
-    vocabulary = Vocabulary(separator="|").fit([["animal|dog"], ["Dogs"], ["rabbit"], ["rabbits"]])
-    assert vocabulary.plurals_ == [("dog", "Dogs"), ("rabbit", "rabbits")]
-
-
 # --- levels ------------------------------------------------------------------------------
 
 

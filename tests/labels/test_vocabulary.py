@@ -192,7 +192,7 @@ def test_parameters_and_order_of_calls():
             Vocabulary(min_count=min_count).fit([])
     for call in (
         lambda v: v.names_,
-        lambda v: v.plurals_,
+        lambda v: v.counts_,
         lambda v: v.transform([]),
         lambda v: v.index("a"),
     ):

@@ -264,7 +264,7 @@ def test_a_header_that_lies_is_noticed(dtype, shape, reason, tmp_path):
     """Also if whoever wrote it has signed the file."""
     data = b"" if 0 in shape else b"\2" * 8
     entry = {"dtype": dtype, "shape": shape, "data_offsets": [0, len(data)]}
-    about = {"format": "tagkin-model", "format_version": "6"}
+    about = {"format": "tagkin-model", "format_version": "7"}
     if dtype == "BOOL":
         about["sha256"] = sha256_of({"a": np.frombuffer(data, np.uint8).view(bool)})
     header = json.dumps({"__metadata__": about, "a": entry}).encode()

@@ -80,7 +80,7 @@ class Annotator(HasParameters):
     ----------
     model_ : Model
         The record of everything learned.
-    tags_, vocabulary_, space_, method_, calibrator_ : fields of the model
+    tags_, vocabulary_, space_, method_, calibration_ : fields of the model
     files_, digests_ : arrays of N str
         The photographs learned from, each once, relative to their common folder, and digests.
     root_ : str
@@ -113,7 +113,7 @@ class Annotator(HasParameters):
     vocabulary_ = property(attrgetter("model_.vocabulary"))
     space_ = property(attrgetter("model_.space"))
     method_ = property(attrgetter("model_.method"))
-    calibrator_ = property(attrgetter("model_.calibrator"))
+    calibration_ = property(attrgetter("model_.calibration"))
 
     def __init__(
         self,

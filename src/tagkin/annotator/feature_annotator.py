@@ -84,7 +84,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         The labels: tags, the columns of a DataFrame, or the columns' numbers.
     vocabulary_, tags_
         The fitted vocabulary and the N lists of tags; both None after a fit of a matrix.
-    space_, method_, calibrator_
+    space_, method_, calibration_
         `method_.labels` (N×D) are the labels of the images learned from.
     held_out_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
@@ -116,7 +116,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     tags_ = property(attrgetter("model_.tags"))
     space_ = property(attrgetter("model_.space"))
     method_ = property(attrgetter("model_.method"))
-    calibrator_ = property(attrgetter("model_.calibrator"))
+    calibration_ = property(attrgetter("model_.calibration"))
     held_out_ = property(attrgetter("model_.held_out"))
     errors_ = property(attrgetter("model_.errors"))
     names_ = property(attrgetter("model_.names"))
@@ -158,7 +158,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Learn from images and their labels. If it fails, the old model stays.
 
         If memory does not hold the held-out scores of all images and labels, some are left out;
-        see `tagkin.annotator.problem.Part`.
+        see `tagkin.annotator.part.Part`.
 
         Parameters
         ----------

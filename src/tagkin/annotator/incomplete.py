@@ -83,7 +83,7 @@ def add_incomplete(
 
     held_out = calibrate_held_out(problem, part, hold_out(part, score_fold, fold_done))
     calibrated, scores = held_out.calibrated, held_out.calibrated.log_odds
-    added = replace(added, calibrator=calibrated.calibration, by_kind=held_out.by_kind)
+    added = replace(added, calibration=calibrated.calibration, by_kind=held_out.by_kind)
     kinds = np.zeros(n, np.intp)
     kinds[others] = added.kinds(problem.ask(others)._replace(known=others), len(others))
     if added.by_kind is not None:

@@ -90,7 +90,7 @@ def learn(
         model = Model(
             space=space.space_,
             method=method.model_,
-            calibrator=calibrated.calibration,
+            calibration=calibrated.calibration,
             errors=errors,
             held_out=judged,
             rejected=images.labels.rejected,
@@ -196,18 +196,18 @@ def judge_labels(
 def expand(model: Model, problem: Problem, part: Part) -> Model:
     """Expand to N images and D labels; labels without scores get the common weights."""
     columns, (n, n_labels) = part.columns, problem.Y.shape
-    calibrator, by_kind = model.calibrator, model.by_kind
+    calibration, by_kind = model.calibration, model.by_kind
     if len(columns) < n_labels:
         centers = typical_scores(model, problem)
         levels = share_logits(problem.Y) + frequency_levels(count_images(problem.Y), n)
-        calibrator = calibrator.spread(columns, centers, levels)
+        calibration = calibration.spread(columns, centers, levels)
         by_kind = None if by_kind is None else by_kind.spread(columns, centers, levels)
     scored = model.held_out
     entries = scored.data, columns[scored.indices], scored.indptr
     wide = scipy.sparse.csr_array(entries, shape=(len(part.images), n_labels))
     return replace(
         model,
-        calibrator=calibrator,
+        calibration=calibration,
         by_kind=by_kind,
         errors=model.errors.spread(columns, n_labels),
         held_out=spread_rows(wide, part.images, n),
@@ -242,7 +242,7 @@ def typical_scores(model: Model, problem: Problem) -> np.ndarray:
     occasions at 0, and names at their mean over some images. Scores of other methods are as for
     the median label.
     """
-    centers = np.tile(np.median(model.calibrator.mixture.centers, axis=0), (problem.Y.shape[1], 1))
+    centers = np.tile(np.median(model.calibration.mixture.centers, axis=0), (problem.Y.shape[1], 1))
     n_occasions = 0 if model.occasions is None else len(model.occasions.inputs)
     n_learned = centers.shape[1] - (model.names is not None) - n_occasions
     if n_learned > 1:
@@ -282,7 +282,7 @@ def fit_decisions(
     most, scored = max(n, MOST_SCORES // n_labels), np.flatnonzero(complete)[part.images]
     places = _evenly_spaced(np.flatnonzero(is_decided[scored]), most)
     others = _evenly_spaced(np.flatnonzero(is_decided & ~complete), most)
-    parts = [model.calibrator.probabilities(scores[places])]
+    parts = [model.calibration.probabilities(scores[places])]
     for block in row_blocks(len(others), 64 * problem.Y.shape[1]):
         asked = problem.ask(others[block])
         scores = model.score(problem.X[others[block]], problem.prior, asked)

@@ -46,7 +46,7 @@ class Model:
     space: Space
     method: NeighborVotes
     """Votes of the images learned from. Its ``labels`` (N×D) are the labels of these images."""
-    calibrator: Calibration
+    calibration: Calibration
     errors: LabelErrors
     """How often labels are wrong, and how often missing."""
     held_out: Annotated[scipy.sparse.csr_array, Sparse("N", "D", high=1)]
@@ -74,7 +74,7 @@ class Model:
     occasions: Occasions | None = None
     """When and where the images were taken, if that tells images apart."""
     by_kind: CalibrationByKind | None = None
-    """Confidences of images without a learned image near in time. `calibrator` has the others."""
+    """Confidences of images without a learned image near in time. `calibration` has the others."""
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if the parts of a stored model do not fit together."""
@@ -185,8 +185,8 @@ class Model:
     def calibration_of(self, kind: int) -> Calibration:
         """Return the confidences of a kind of images."""
         if self.by_kind is None:
-            return self.calibrator
-        return (self.calibrator, self.by_kind.event, self.by_kind.far)[kind]
+            return self.calibration
+        return (self.calibration, self.by_kind.event, self.by_kind.far)[kind]
 
     def mix(self, components: Sequence[np.ndarray], kinds: np.ndarray) -> np.ndarray:
         """Return log-odds (n×D) from components (n×D) of images of these kinds (n,)."""
@@ -315,7 +315,7 @@ def _describe_size(model: Model, image: str, label: str) -> str:
 
 
 def _describe_parts(model: Model) -> list[str]:
-    parts = (model.space, model.method, model.calibrator, model.unannotated)
+    parts = (model.space, model.method, model.calibration, model.unannotated)
     return [
         *(() if model.vocabulary is None else model.vocabulary.describe()[1:]),
         *(() if model.names is None else (describe_names(model.names),)),
@@ -330,6 +330,6 @@ def _describe_weights(model: Model) -> str:
         names += model.occasions.inputs
     if model.names is not None:
         names.append("name")
-    weights = zip(names, model.calibrator.mixture.common, strict=True)
+    weights = zip(names, model.calibration.mixture.common, strict=True)
     common = ", ".join(f"{name} {weight:.2g}" for name, weight in weights)
     return f"Weights of a label with few images: {common}."

@@ -120,7 +120,7 @@ class Labels:
 
     @cached_property
     def rejected(self) -> scipy.sparse.csr_array:
-        """Rejected labels, shape (N, D). The calibrator treats them like any absent label: counted
+        """Rejected labels, shape (N, D). The calibration treats them like any absent label: counted
         twice, they made confidences too low, by .05 on Flickr8k if a person had reviewed the best
         three suggestions per image.
         """

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from tagkin.arrays import Array, check_groups, logit
 from tagkin.calibration.calibration import LINKING, Calibration, fit_cuts, fit_shrink, tally_pairs
-from tagkin.calibration.mixture import MIXING, Columns, fit_mixture, share_logits
+from tagkin.calibration.mixture import MIXING, ScoreColumns, fit_mixture, share_logits
 
 __all__ = ["MIXING", "Calibrated", "HeldOutScores", "fit_calibration", "frequency_levels"]
 
@@ -104,7 +104,7 @@ def fit_calibration(
     return Calibrated(calibration, log_odds, levels)
 
 
-def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
+def _standardize(scores: HeldOutScores, shares: np.ndarray) -> ScoreColumns:
     """Return the columns of a regression.
 
     Two logits are centred at that of the label's share of the images (D,). Scores of occasions are
@@ -142,7 +142,7 @@ def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
         pull.append(MIXING.name_pull)
     start_pull.append(MIXING.start_pull)
     pull.append(MIXING.intercept_pull)
-    return Columns(
+    return ScoreColumns(
         scores.all,
         np.stack(centers, axis=1).astype(np.float64),
         scales=np.array(scales),

@@ -15,7 +15,15 @@ from tagkin.arrays.blocks import cached_rows
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
 
-__all__ = ["MIXING", "MOST_SCORES", "Columns", "Mixing", "Mixture", "fit_mixture", "share_logits"]
+__all__ = [
+    "MIXING",
+    "MOST_SCORES",
+    "Mixing",
+    "Mixture",
+    "ScoreColumns",
+    "fit_mixture",
+    "share_logits",
+]
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class Mixture:
         return replace(self, weights=weights, centers=centers, intercepts=intercepts)
 
 
-class Columns(NamedTuple):
+class ScoreColumns(NamedTuple):
     """Scores of n held-out images to mix, and how to standardise them."""
 
     scores: Sequence[np.ndarray]
@@ -146,7 +154,7 @@ class Columns(NamedTuple):
 
 
 def fit_mixture(
-    columns: Columns,
+    columns: ScoreColumns,
     Y: scipy.sparse.csr_array,
     levels: np.ndarray,
     positive_weights: np.ndarray,
@@ -169,7 +177,7 @@ def fit_mixture(
 
     Parameters
     ----------
-    columns : Columns
+    columns : ScoreColumns
         Held-out scores.
     Y : CSR array of shape (n, D)
     levels : array of shape (D,)
@@ -270,7 +278,7 @@ def minimize(
 
 
 def _fit_common(
-    columns: Columns,
+    columns: ScoreColumns,
     by_label: scipy.sparse.csc_array,
     levels: np.ndarray,
     positive_weights: np.ndarray,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tagkin.catalogue.database import LISTED, Database, Part, as_list
+from tagkin.catalogue.database import LISTED, CataloguePart, Database, as_list
 from tagkin.collection import Capture
 from tagkin.collection.times import leave_out_unset, to_seconds
 from tagkin.progress import Progress
@@ -23,7 +23,7 @@ __all__ = ["Bursts", "store_bursts"]
 _BLOCK = 4000  # shots whose features are compared at once
 
 
-class Bursts(Part):
+class Bursts(CataloguePart):
     """The bursts of a catalogue: ``catalogue.bursts``.
 
     A burst is named by the smallest number among its contents.

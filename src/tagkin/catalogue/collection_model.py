@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tagkin.catalogue.bursts import store_bursts
-from tagkin.catalogue.database import HAS_FILE, Part, Run
+from tagkin.catalogue.database import HAS_FILE, CataloguePart, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.edits import confirm_edits
@@ -69,7 +69,7 @@ class Needs:
     """Whether a new fit is worthwhile."""
 
 
-class CollectionModel(Part):
+class CollectionModel(CataloguePart):
     """The model of a catalogue: ``catalogue.model``."""
 
     # --- state ---------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from tagkin.catalogue.database import (
     HAS_FILE,
     LISTED,
+    CataloguePart,
     Database,
-    Part,
     as_list,
     set_fields,
     utc_now,
@@ -48,7 +48,7 @@ class Declared(NamedTuple):
     """Photographs that no longer count as complete."""
 
 
-class Completeness(Part):
+class Completeness(CataloguePart):
     """A person's statements about completeness: ``catalogue.completeness``."""
 
     # --- finishing -----------------------------------------------------------------------

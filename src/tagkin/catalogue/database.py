@@ -25,8 +25,8 @@ from tagkin.errors import InvalidInput, StorageError, TagkinError
 __all__ = [
     "HAS_FILE",
     "LISTED",
+    "CataloguePart",
     "Database",
-    "Part",
     "Row",
     "Run",
     "ScanSettings",
@@ -379,7 +379,7 @@ class Database:
         return f"The catalogue {self.path} cannot be {verb}: {error}."
 
 
-class Part:
+class CataloguePart:
     """A part of a catalogue: the queries about one kind of thing."""
 
     def __init__(self, database: Database):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tagkin.catalogue.database import LISTED, Database, Part, as_list, set_fields
+from tagkin.catalogue.database import LISTED, CataloguePart, Database, as_list, set_fields
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     ACCEPTED_TOGETHER,
@@ -140,7 +140,7 @@ class _PairState(NamedTuple):
         return bool(is_answer or not self.is_found or self.verdict == REJECTED)
 
 
-class Decisions(Part):
+class Decisions(CataloguePart):
     """The decisions of a catalogue: ``catalogue.decisions``."""
 
     def decide(self, verdict: int, filters: Filters) -> Decided:

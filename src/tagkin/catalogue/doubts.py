@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
+from tagkin.catalogue.database import LISTED, CataloguePart, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.selection import Selected
 from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin, number_kin
@@ -32,7 +32,7 @@ class Doubt(NamedTuple):
     """Whether it was accepted with the rest of a page."""
 
 
-class Doubts(Part):
+class Doubts(CataloguePart):
     """The doubts of a catalogue: ``catalogue.doubts``."""
 
     def replace(self, run: int, findings: Iterable[Finding], contents: Mapping[str, int]) -> int:

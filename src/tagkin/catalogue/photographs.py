@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, SqlValue, as_list
+from tagkin.catalogue.database import HAS_FILE, LISTED, CataloguePart, Database, SqlValue, as_list
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.runs import Runs
 from tagkin.collection.facts import Facts, stored_facts
@@ -98,7 +98,7 @@ class _Decided(NamedTuple):
     is_answer: int
 
 
-class Photographs(Part):
+class Photographs(CataloguePart):
     """The photographs of a catalogue: ``catalogue.photographs``."""
 
     def content_of(self, path: str) -> int:

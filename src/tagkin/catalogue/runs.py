@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
-from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
+from tagkin.catalogue.database import LISTED, CataloguePart, Row, SqlValue, as_list
 from tagkin.errors import NotFound
 from tagkin.wording import changes_text, count, quote_tags
 
@@ -119,7 +119,7 @@ class DecisionCounts(NamedTuple):
     n_photographs: int
 
 
-class Runs(Part):
+class Runs(CataloguePart):
     """The runs of a catalogue: ``catalogue.runs``."""
 
     def history(self, n: int | None = None, *, what: str | None = None) -> list[PastRun]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, as_list
+from tagkin.catalogue.database import HAS_FILE, LISTED, CataloguePart, Database, as_list
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.photographs import COUNT_FILES
 from tagkin.catalogue.runs import Runs
@@ -105,7 +105,7 @@ _IS_ANSWER = f"d.holds AND d.tag IS NOT NULL AND d.confidence IS NOT NULL AND NO
 _IS_MISSING = f"coalesce(c.suggested, -1) < ? AND {HAS_FILE.format('c.id')}"
 
 
-class Suggestions(Part):
+class Suggestions(CataloguePart):
     """The open suggestions of a catalogue: ``catalogue.suggestions``."""
 
     def replace(

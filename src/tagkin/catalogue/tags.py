@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from tagkin.catalogue.database import LISTED, Part, Row, as_list
+from tagkin.catalogue.database import LISTED, CataloguePart, Row, as_list
 from tagkin.catalogue.tag_edits import record_edit
 from tagkin.catalogue.tag_records import (
     IS_USED,
@@ -102,7 +102,7 @@ class Duplicates:
     """The difference: spelling or plural; or the same meaning."""
 
 
-class Tags(Part):
+class Tags(CataloguePart):
     """The tags of a catalogue: ``catalogue.tags``."""
 
     # --- listing -------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import damage_error, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import Database, Part, Row, SqlValue
+from tagkin.catalogue.database import CataloguePart, Database, Row, SqlValue
 from tagkin.catalogue.decision_records import IMPLIES
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import path_of
@@ -113,7 +113,7 @@ class PastWrite:
         return [*self.tags, *self.removed_tags]
 
 
-class Writes(Part):
+class Writes(CataloguePart):
     """The recorded writes of a catalogue: ``catalogue.writes``."""
 
     def pending(self, filters: Filters | None = None) -> list[ToWrite]:

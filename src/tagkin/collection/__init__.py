@@ -10,7 +10,7 @@ writing tags.
 
 from typing import TYPE_CHECKING
 
-from tagkin.collection.capture import Capture, read_capture
+from tagkin.collection.capture import Capture, capture_of
 from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import read_keywords, read_metadata
 from tagkin.collection.reading import Collection, read_collection
@@ -26,8 +26,8 @@ __all__ = [
     "Capture",
     "Collection",
     "TagTable",
+    "capture_of",
     "find_photographs",
-    "read_capture",
     "read_collection",
     "read_keywords",
     "read_metadata",

@@ -42,7 +42,7 @@ _SCANNERS = (b"\1", b"\2")  # of film and of prints, in EXIF's `FileSource`; 3 i
 _SIGNS = {"N": 1, "E": 1, "S": -1, "W": -1}
 
 
-class Source(NamedTuple):
+class FactSource(NamedTuple):
     """Where a fact is written, and how it is read from there."""
 
     keys: tuple[Any, ...]
@@ -61,9 +61,9 @@ class Fact:
     title: str
     """On pages. Facts with one title are shown together."""
     column: Literal["TEXT", "INTEGER", "REAL"] = "TEXT"
-    exif: Source | None = None
-    xmp: Source | None = None
-    immich: Source | None = None
+    exif: FactSource | None = None
+    xmp: FactSource | None = None
+    immich: FactSource | None = None
     is_newer_in_xmp: bool = False
     """Whether XMP in a photograph counts before EXIF, because most programs change only that. XMP
     in a sidecar always does."""
@@ -208,14 +208,14 @@ def _degrees_in_xmp(text: str) -> float | None:
     return _SIGNS[match[4]] * (degrees + minutes / 60 + seconds / 3600)
 
 
-def _half(index: int, keys: tuple[Any, ...], read: Callable[..., Any]) -> Source:
+def _half(index: int, keys: tuple[Any, ...], read: Callable[..., Any]) -> FactSource:
     """Return the source of a latitude (0) or longitude (1), from that of a place."""
 
     def read_half(*values: Any) -> float | None:
         place = read(*values)
         return None if place is None else place[index]
 
-    return Source(keys, read_half)
+    return FactSource(keys, read_half)
 
 
 def _coordinate(name: str, index: int, directions: str) -> Fact:
@@ -244,42 +244,42 @@ FACTS = (
     Fact(
         "taken",
         "Date",
-        exif=Source((0x9003, 0x9291, 0x9004, 0xA300), _time_in_exif),
-        xmp=Source(("exif:DateTimeOriginal", "photoshop:DateCreated"), _time_in_xmp),
-        immich=Source(("localDateTime", "dateTimeOriginal"), _time_in_immich),
+        exif=FactSource((0x9003, 0x9291, 0x9004, 0xA300), _time_in_exif),
+        xmp=FactSource(("exif:DateTimeOriginal", "photoshop:DateCreated"), _time_in_xmp),
+        immich=FactSource(("localDateTime", "dateTimeOriginal"), _time_in_immich),
         filter="month",
         text=_describe_time,
     ),
     Fact(
         "camera",
         "Camera",
-        exif=Source((0x010F, 0x0110), lambda *texts: _camera(*map(_decode, texts))),
-        xmp=Source(("tiff:Make", "tiff:Model"), _camera),
-        immich=Source(("make", "model"), _camera),
+        exif=FactSource((0x010F, 0x0110), lambda *texts: _camera(*map(_decode, texts))),
+        xmp=FactSource(("tiff:Make", "tiff:Model"), _camera),
+        immich=FactSource(("make", "model"), _camera),
         filter="name",
     ),
     Fact(
         "serial",
         "Serial number",
-        exif=Source((0xA431,), _decode),
-        xmp=Source(("exifEX:BodySerialNumber", "aux:SerialNumber"), _first),
+        exif=FactSource((0xA431,), _decode),
+        xmp=FactSource(("exifEX:BodySerialNumber", "aux:SerialNumber"), _first),
         text=None,
     ),
     Fact(
         "lens",
         "Lens",
-        exif=Source((0xA434,), _decode),
-        xmp=Source(("exifEX:LensModel", "aux:Lens"), _first),
-        immich=Source(("lensModel",), _clean),
+        exif=FactSource((0xA434,), _decode),
+        xmp=FactSource(("exifEX:LensModel", "aux:Lens"), _first),
+        immich=FactSource(("lensModel",), _clean),
         filter="name",
     ),
     Fact(
         "rating",
         "Rating",
         "INTEGER",
-        exif=Source((0x4746,), _stars_in_exif),
-        xmp=Source(("xmp:Rating",), _stars),
-        immich=Source(("rating",), _stars),
+        exif=FactSource((0x4746,), _stars_in_exif),
+        xmp=FactSource(("xmp:Rating",), _stars),
+        immich=FactSource(("rating",), _stars),
         is_newer_in_xmp=True,
         filter="stars",
         text=_describe_stars,
@@ -332,7 +332,7 @@ def read_immich(item: Mapping[str, Any]) -> Facts:
     return _read(pairs, lambda key: exif.get(key, item.get(key)))
 
 
-def _read(sources: list[tuple[str, Source]], value_of: Callable[[Any], Any]) -> Facts:
+def _read(sources: list[tuple[str, FactSource]], value_of: Callable[[Any], Any]) -> Facts:
     values = {name: source.read(*map(value_of, source.keys)) for name, source in sources}
     return {name: value for name, value in values.items() if value not in (None, "")}
 

@@ -5,7 +5,6 @@ from tagkin.evaluation.metrics import (
     average_precision,
     evaluate,
     mean_average_precision,
-    mean_image_average_precision,
     scorer,
     top_labels,
 )
@@ -16,7 +15,6 @@ __all__ = [
     "evaluate",
     "label_report",
     "mean_average_precision",
-    "mean_image_average_precision",
     "scorer",
     "top_labels",
 ]

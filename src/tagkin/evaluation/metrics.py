@@ -23,7 +23,6 @@ __all__ = [
     "average_precision",
     "evaluate",
     "mean_average_precision",
-    "mean_image_average_precision",
     "scorer",
     "top_labels",
 ]
@@ -84,19 +83,6 @@ def mean_average_precision(Y: Array, S: Array) -> float:
         Scores; higher is likelier.
     """
     return _mean(average_precision(Y, S))
-
-
-def mean_image_average_precision(Y: Array, S: Array) -> float:
-    """Return MiAP: the mean over images with labels of the average precision of ranked labels.
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (N, D)
-        Labels: 0 if absent.
-    S : array of shape (N, D)
-        Scores; higher is likelier.
-    """
-    return _mean(_image_precision(*check_pair(Y, S)))
 
 
 def _label_precision(labels: csr_array, S: Array) -> np.ndarray:

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.errors import InvalidInput, Parameter
-from tagkin.labels.spelling import most_frequent, plural_pairs
-from tagkin.labels.tag_reader import TagReader, Wholes, leaf_of
+from tagkin.labels.spelling import most_frequent
+from tagkin.labels.tag_reader import TagReader, Wholes
 from tagkin.records.forms import storable
 from tagkin.records.parameters import HasParameters
 from tagkin.records.rules import Table, Texts, Whole
@@ -239,16 +239,6 @@ class Vocabulary(HasParameters):
         dropped = self._images.keys() - set(self._columns)
         ordered = sorted(dropped, key=lambda key: (-self._images[key], key))
         return {self._shown[key]: self._images[key] for key in ordered}
-
-    @property
-    def plurals_(self) -> list[tuple[str, str]]:
-        """Tags that are singular and plural of the same English word."""
-        self._check_fitted()
-        words: dict[str, str] = {}
-        for key, name in zip(self._columns, self.names_, strict=True):
-            leaf = name.rpartition(self.separator)[2] if self.separator else name
-            words.setdefault(leaf_of(key), leaf.strip())
-        return [(words[singular], words[plural]) for singular, plural in plural_pairs(words)]
 
     def describe(self) -> list[str]:
         """Describe this vocabulary in a few sentences."""

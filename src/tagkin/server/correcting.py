@@ -12,10 +12,10 @@ from tagkin.server.asking import AnswerCurve, Answers, list_bands
 from tagkin.server.forgetting import Forgetting
 from tagkin.server.near_answers import AnswersInTime
 
-__all__ = ["Asked", "Corrections"]
+__all__ = ["AskedSuggestions", "Corrections"]
 
 
-class Asked(NamedTuple):
+class AskedSuggestions(NamedTuple):
     """Suggestions of a tag for n photographs."""
 
     confidences: np.ndarray
@@ -57,7 +57,9 @@ class Corrections(NamedTuple):
         """The tags with answers."""
         return self.of_tag.keys() | self.forgetting.own.keys()
 
-    def correct(self, tag: int, asked: Asked, answers: AnswersInTime | None = None) -> np.ndarray:
+    def correct(
+        self, tag: int, asked: AskedSuggestions, answers: AnswersInTime | None = None
+    ) -> np.ndarray:
         """Return corrected confidences (n,) of a tag; `answers` are those about moments."""
         confidences, is_tagged, times = asked
         curve = self.of_tag.get(tag, self.start)

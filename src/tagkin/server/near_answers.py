@@ -15,7 +15,7 @@ __all__ = ["AnswersInTime", "NearAnswers", "TaggedTimes"]
 
 
 @dataclass(frozen=True)
-class Nearness:
+class NearAnswerNumbers:
     """Numbers of the correction."""
 
     reach: float = 24 * 3600.0
@@ -30,7 +30,7 @@ class Nearness:
     """Answers before a photograph that count, and after it: the nearest."""
 
 
-NEARNESS = Nearness()
+NEAR_ANSWERS = NearAnswerNumbers()
 
 
 class AnswersInTime(NamedTuple):
@@ -59,15 +59,15 @@ class AnswersInTime(NamedTuple):
         Confidences of photographs without answers within a day stay.
         """
         at = np.searchsorted(self.times, times)
-        first = np.searchsorted(self.times, times - NEARNESS.reach)
-        end = np.searchsorted(self.times, times + NEARNESS.reach, side="right")
-        first = np.maximum(first, at - NEARNESS.most_answers)
-        lengths = np.minimum(end, at + NEARNESS.most_answers) - first
+        first = np.searchsorted(self.times, times - NEAR_ANSWERS.reach)
+        end = np.searchsorted(self.times, times + NEAR_ANSWERS.reach, side="right")
+        first = np.maximum(first, at - NEAR_ANSWERS.most_answers)
+        lengths = np.minimum(end, at + NEAR_ANSWERS.most_answers) - first
         lengths[np.isnan(times)] = 0
         rows = np.repeat(np.arange(len(times)), lengths)
         columns = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths - first, lengths)
         apart = np.abs(self.times[columns] - times[rows])
-        weights = 1 / (1 + apart / NEARNESS.half)
+        weights = 1 / (1 + apart / NEAR_ANSWERS.half)
         total = np.bincount(rows, weights, len(times))
         right = np.bincount(rows, weights * self.accepted[columns], len(times))
         return np.asarray(confidences + (right - total * confidences) / (total + self.strength))
@@ -88,8 +88,8 @@ class TaggedTimes(NamedTuple):
         """Find the photographs within two hours of each other; times (N,) are in seconds."""
         order = np.argsort(times)[: np.count_nonzero(~np.isnan(times))]
         sorted_times = times[order]
-        first = np.searchsorted(sorted_times, sorted_times - NEARNESS.near)
-        end = np.searchsorted(sorted_times, sorted_times + NEARNESS.near, side="right")
+        first = np.searchsorted(sorted_times, sorted_times - NEAR_ANSWERS.near)
+        end = np.searchsorted(sorted_times, sorted_times + NEAR_ANSWERS.near, side="right")
         return cls(order, first, end)
 
     def strength(self, has: np.ndarray) -> float:
@@ -104,7 +104,7 @@ class TaggedTimes(NamedTuple):
         is_near = counts[self.end] - counts[self.first] - has > 0
         share = (1 + np.count_nonzero(is_near & has)) / (2 + np.count_nonzero(is_near))
         strength = (1 - share) / share
-        return float(np.clip(strength, NEARNESS.least_strength, NEARNESS.most_strength))
+        return float(np.clip(strength, NEAR_ANSWERS.least_strength, NEAR_ANSWERS.most_strength))
 
 
 class NearAnswers:

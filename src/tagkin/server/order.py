@@ -12,7 +12,7 @@ from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.catalogue.moment_index import MomentIndex
 from tagkin.catalogue.open_index import OpenIndex
 from tagkin.server.asking import N_CANDIDATES, PAGE, Answers, best_page, expect_right
-from tagkin.server.correcting import Asked, Corrections
+from tagkin.server.correcting import AskedSuggestions, Corrections
 from tagkin.server.forgetting import ForgottenTags
 from tagkin.server.near_answers import AnswersInTime, NearAnswers
 from tagkin.server.readers import View
@@ -126,7 +126,7 @@ class Order:
     ) -> np.ndarray:
         answers = self._read_answers(catalogue).get(tag)
         times = None if answers is None else self._near.times(catalogue, contents)
-        asked = Asked(confidences, self._forgotten.is_tagged(catalogue, contents), times)
+        asked = AskedSuggestions(confidences, self._forgotten.is_tagged(catalogue, contents), times)
         return self._read_corrections(catalogue).correct(tag, asked, answers)
 
     def expect(self, catalogue: Catalogue, tags: Sequence[TagCounts]) -> list[TagCounts]:

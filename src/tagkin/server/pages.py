@@ -28,7 +28,7 @@ from tagkin.server.asking import PAGE
 from tagkin.server.filtering import FilterBar, Number, Selected, facets_answer
 from tagkin.server.order import Order, Reading
 from tagkin.server.stacks import Answer
-from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
+from tagkin.server.thumbnail_cache import CLOSER, SIZES, Thumbnail
 from tagkin.server.writing import AskedWay
 from tagkin.templating import shown, template_environment
 from tagkin.wording import percent, quote_tags
@@ -351,7 +351,7 @@ async def thumbnail(
     return Response(picture.data, media_type=picture.kind, headers=caching)
 
 
-def _make_picture(request: Request, size: int, content: int, digest: str) -> Picture | None:
+def _make_picture(request: Request, size: int, content: int, digest: str) -> Thumbnail | None:
     review = review_of(request)
     file = review.file_of(content) if size in (*SIZES, CLOSER) else None
     if file is None or not file[1].startswith(digest):

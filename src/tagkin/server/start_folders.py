@@ -33,7 +33,7 @@ _N_KEPT = 2000  # pictures that a page may ask for
 _MOUNTS = {"linux": ("/media", "/mnt"), "darwin": ("/Volumes",)}
 
 
-class Place(NamedTuple):
+class StartFolder(NamedTuple):
     """A folder to start from."""
 
     name: str
@@ -56,7 +56,7 @@ class Folder:
     """What a person sees of a folder."""
 
     path: str
-    above: list[Place]
+    above: list[StartFolder]
     """The folders that it is in, the outermost first."""
     folders: list[Subfolder]
     n_folders: int
@@ -105,17 +105,17 @@ class Folders:
         pictures = user_pictures_dir()
         return pictures if os.path.isdir(pictures) else os.path.expanduser("~")
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[StartFolder]:
         """Return the places and drives of this machine."""
         if self._within is not None:
-            return [Place(os.path.basename(self._within) or self._within, self._within)]
+            return [StartFolder(os.path.basename(self._within) or self._within, self._within)]
         named = {
             "Pictures": user_pictures_dir(),
             "Downloads": user_downloads_dir(),
             "Desktop": user_desktop_dir(),
             "Home": os.path.expanduser("~"),
         }
-        places = [Place(name, path) for name, path in named.items() if os.path.isdir(path)]
+        places = [StartFolder(name, path) for name, path in named.items() if os.path.isdir(path)]
         places += sorted(_drives())
         return list({os.path.realpath(place.path): place for place in reversed(places)}.values())[
             ::-1
@@ -175,10 +175,10 @@ class Folders:
             raise NotFound("There is no such picture.")
         return path
 
-    def _above(self, real: str) -> list[Place]:
+    def _above(self, real: str) -> list[StartFolder]:
         parents = [str(parent) for parent in reversed(Path(real).parents)]
         return [
-            Place(os.path.basename(parent) or parent, parent)
+            StartFolder(os.path.basename(parent) or parent, parent)
             for parent in parents
             if self.allows(parent)
         ]
@@ -227,12 +227,12 @@ def _count(folder: str, until: float) -> Subfolder:
     return Subfolder(os.path.basename(folder), folder, n, is_counted)
 
 
-def _drives() -> Iterator[Place]:
+def _drives() -> Iterator[StartFolder]:
     """Yield the drives and network shares that are connected."""
     if sys.platform == "win32":
         for letter in string.ascii_uppercase:
             if os.path.isdir(f"{letter}:\\"):
-                yield Place(f"{letter}:", f"{letter}:\\")
+                yield StartFolder(f"{letter}:", f"{letter}:\\")
         return
     user = os.path.basename(os.path.expanduser("~"))
     folders = [*_MOUNTS.get(sys.platform, ()), f"/media/{user}", f"/run/media/{user}"]
@@ -246,5 +246,5 @@ def _drives() -> Iterator[Place]:
         for name in names:
             path = os.path.join(folder, name)
             if path not in folders and os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK):
-                yield Place(name, path)
-    yield Place("Computer", "/")
+                yield StartFolder(name, path)
+    yield StartFolder("Computer", "/")

@@ -46,7 +46,7 @@ _PAUSE = 0.002  # seconds after each thumbnail, so other threads can run
 _PATIENCE = 5.0  # seconds for a thread to stop
 
 
-class Picture(NamedTuple):
+class Thumbnail(NamedTuple):
     """A picture of a photograph, and whether it may be cached."""
 
     data: bytes
@@ -68,23 +68,23 @@ class Thumbnails:
         self._unchecked = _CHECK_INTERVAL  # so the first thumbnail is followed by a check
         self._database = _open(folder / "thumbnails.sqlite")
 
-    def picture(self, file: str, digest: str, size: int) -> Picture:
+    def picture(self, file: str, digest: str, size: int) -> Thumbnail:
         """Return a thumbnail, or a drawing with the reason if the photograph is unreadable.
 
         `digest` is the SHA-256 of the content, and `size` the longer side in pixels.
         """
         stored = self._look_up("jpeg", digest, size)
         if isinstance(stored, bytes):  # a damaged file may hold any kind of value
-            return Picture(stored, True)
+            return Thumbnail(stored, True)
         try:
             data = read_bytes(file)
             jpeg = encode_jpeg(thumbnail(data, size))
         except UnreadableImage as error:
-            return Picture(placeholder(str(error)), False, "image/svg+xml")
+            return Thumbnail(placeholder(str(error)), False, "image/svg+xml")
         if content_digest(data) != digest:
-            return Picture(jpeg, False)
+            return Thumbnail(jpeg, False)
         self._store(digest, size, jpeg)
-        return Picture(jpeg, True)
+        return Thumbnail(jpeg, True)
 
     def has(self, digest: str, size: int) -> bool:
         """Whether a thumbnail is stored."""

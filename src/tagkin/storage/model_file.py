@@ -23,7 +23,7 @@ from tagkin.version import __version__
 __all__ = ["MODEL", "is_model_file", "model_bytes", "read_checksum", "read_model"]
 
 FORMAT = "tagkin-model"
-FORMAT_VERSION = "6"
+FORMAT_VERSION = "7"
 
 MODEL = "model.safetensors"
 _SETTINGS = "settings"  # array with the bytes of the JSON

@@ -6,7 +6,7 @@ import time
 import zlib
 from pathlib import Path
 
-from tagkin.collection import read_capture, read_metadata
+from tagkin.collection import capture_of, read_metadata
 from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.errors import UnreadableImage
 from tests.collection import xmp_samples
@@ -47,7 +47,7 @@ def _check_file(path: Path) -> None:
         assert len(tag) <= 2 * MAX_LENGTH  # composing can make a text longer
         assert places
         tag.encode("utf-8")
-    read_capture(path)
+    capture_of(metadata.facts)
 
 
 def fuzz(effort: Effort, seed: int, keep: Path) -> Report:

@@ -41,7 +41,7 @@ _NOTHING = {
 }
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """A kind of finding."""
 
     wrong = "wrong"
@@ -52,12 +52,12 @@ class Kind(StrEnum):
 def audit(
     folder: options.Folder = None,
     kind: Annotated[
-        Kind | None,
+        FindingKind | None,
         typer.Option(
             "--kind",
             metavar="wrong|missing",
-            parser=options.parse_choice(Kind),
-            autocompletion=lambda: list(Kind),
+            parser=options.parse_choice(FindingKind),
+            autocompletion=lambda: list(FindingKind),
             help="Only wrong tags, or only missing tags.",
         ),
     ] = None,
@@ -162,7 +162,7 @@ def _show(findings: list[Finding]) -> None:
         data().print()
 
 
-def _summarise(findings: list[Finding], n_photographs: int, kind: Kind | None) -> str:
+def _summarise(findings: list[Finding], n_photographs: int, kind: FindingKind | None) -> str:
     nothing = (
         f"Checked {count(n_photographs, 'tagged photograph')}: {_NOTHING[kind]} with a confidence "
         f"of {percent(_LIKELY)} or more."
@@ -185,7 +185,7 @@ def _summarise(findings: list[Finding], n_photographs: int, kind: Kind | None) -
 
 
 def _write_report(
-    annotator: Annotator, findings: list[Finding], kind: Kind | None, path: Path
+    annotator: Annotator, findings: list[Finding], kind: FindingKind | None, path: Path
 ) -> None:
     from tagkin.pages import Report, write_report
 

@@ -40,8 +40,9 @@ def explain(
 
     PHOTO is a photograph of a collection. A tag is in a file, or a run suggested it with a
     confidence, and you may have accepted or rejected it. A suggestion comes from the photograph
-    itself, from its kin, the most similar tagged photographs with the tag, and from the meaning of
-    the tag's name, each with its share of the score. Kin with less than 2 % of it are left out.
+    itself, from its kin, the most similar tagged photographs with the tag, from photographs of
+    about the same time or place or in the same folder, and from the meaning of the tag's name, each
+    with its share of the score. Kin with less than 2 % of it are left out.
 
     The first line says when, where and with what the photograph was taken.
 
