@@ -304,6 +304,14 @@ def test_numbers_of_rows_and_steps_and_bytes_are_limited(tmp_path, photos, monke
         with pytest.raises(InvalidInput, match="more than 60 characters"):
             read_tags(catalogue)
     with monkeypatch.context() as patched:
+        patched.setattr(program_databases, "MAX_CHARACTERS", 15)
+        with pytest.raises(InvalidInput, match="its tags have more than 15 characters"):
+            read_tags(catalogue)
+    with monkeypatch.context() as patched:
+        patched.setattr(program_databases, "MAX_PHOTOGRAPHS", 2)
+        with pytest.raises(InvalidInput, match="tags of more than 2 photographs"):
+            read_tags(catalogue)
+    with monkeypatch.context() as patched:
         patched.setattr(program_databases, "MAX_BYTES", 1000)
         with pytest.raises(StorageError, match="tagkin reads a copy"):
             read_tags(catalogue)
@@ -376,6 +384,30 @@ def test_nine_terabytes_of_rows_do_not_fill_the_disk(
     with suppress(InvalidInput):
         read_tags(catalogue)
     assert largest_temporary() < 1_000_000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no limit of memory")
+def test_eighteen_gigabytes_of_names_take_no_memory(tmp_path, photos):
+    """SQLite computes 300,000 tags of 60,000 letters from a few bytes each."""
+    from tests.hardening.limits import within
+
+    catalogue = digikam(tmp_path, photos)
+    change(
+        catalogue,
+        """
+        DROP TABLE Tags; CREATE TABLE Tags (id INTEGER PRIMARY KEY, pid INTEGER,
+            name TEXT GENERATED ALWAYS AS (printf('%.60000c', 'a')) VIRTUAL);
+        WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 300000)
+            INSERT INTO Tags (id, pid) SELECT i, 0 FROM n;
+        """,
+    )
+    assert catalogue.stat().st_size < 5_000_000
+
+    def read() -> None:
+        with pytest.raises(InvalidInput, match="a tag has more than 500 characters"):
+            read_tags(catalogue)
+
+    within(200_000_000, read, cpu_seconds=60)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices")

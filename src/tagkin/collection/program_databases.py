@@ -29,6 +29,7 @@ from tagkin.sqlite import check_journal, connect, has_hot_journal
 __all__ = [
     "MAX_BYTES",
     "MAX_CHARACTERS",
+    "MAX_PHOTOGRAPHS",
     "MAX_ROWS",
     "MAX_STEPS",
     "MAX_TAGS",
@@ -40,7 +41,8 @@ __all__ = [
 MAX_BYTES = 16 << 30  # of a catalogue
 MAX_ROWS = 20_000_000  # of a query: tags of photographs
 MAX_TAGS = 1_000_000
-MAX_CHARACTERS = 1 << 29  # of all paths
+MAX_PHOTOGRAPHS = 2_000_000  # with tags
+MAX_CHARACTERS = 1 << 28  # of all paths, and of all tags
 _MAX_PATH = 4096  # characters
 MAX_STEPS = 5_000  # million instructions of SQLite; 100,000 photographs take less than 1 % of it
 _STEP = 1_000_000
@@ -91,8 +93,12 @@ class ProgramDatabase:
         slash, as in files.
         """
         levels: dict[int, tuple[int | None, str]] = {}
+        n_characters = 0
         for number, parent, name in self.rows(query, int, (int, type(None)), (str, type(None))):
-            levels[number] = parent, tidy((name or "").replace("|", "/"))
+            name = tidy((name or "").replace("|", "/"))
+            self._check_tag(name)
+            levels[number] = parent, name
+            n_characters += len(name)
             if len(levels) > MAX_TAGS:
                 raise self.fault(f"it has more than {MAX_TAGS:,} tags")
         names: dict[int, str] = {}
@@ -108,9 +114,15 @@ class ProgramDatabase:
                 parent, name = levels[level]
                 upper = "" if parent is None else names.get(parent, "")
                 names[level] = "|".join(filter(None, (upper, name)))
-                if len(names[level]) > MAX_LENGTH:
-                    raise self.fault(f"a tag has more than {MAX_LENGTH} characters")
+                self._check_tag(names[level])
+                n_characters += len(names[level])
+            if n_characters > MAX_CHARACTERS:
+                raise self.fault(f"its tags have more than {MAX_CHARACTERS:,} characters")
         return names
+
+    def _check_tag(self, tag: str) -> None:
+        if len(tag) > MAX_LENGTH:
+            raise self.fault(f"a tag has more than {MAX_LENGTH} characters")
 
     def tag_table(self, roots: Mapping[int, str], query: str, names: Mapping[int, str]) -> TagTable:
         """Return the tags of all photographs.
@@ -135,6 +147,8 @@ class ProgramDatabase:
             path = _join([*parts, file])
             tags.setdefault(path, []).extend(row_tags)
             n_characters += len(path)
+            if len(tags) > MAX_PHOTOGRAPHS:
+                raise self.fault(f"it has tags of more than {MAX_PHOTOGRAPHS:,} photographs")
             if n_characters > MAX_CHARACTERS:
                 raise self.fault(f"its paths have more than {MAX_CHARACTERS:,} characters")
         known = sorted(set(folders.values()))

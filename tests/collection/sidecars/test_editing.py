@@ -249,6 +249,8 @@ def test_forms(xml, kind):
         (subjects("d&nbsp;og"), "not well-formed"),
         ("<html><body/></html>", "has no rdf:RDF"),
         (f"<html>{subjects('dog')}</html>", "inside <html>, where no program reads it"),
+        ("<!-- a -->" + subjects("dog"), "begins with a comment, so no program reads it"),
+        ("\n<?php ?>" + subjects("dog"), "begins with a comment, so no program reads it"),
         ("<!DOCTYPE x>" + subjects("dog"), "has a document type and was not read"),
         ("<!-- --><!DOCTYPE x [<!ENTITY a 'b'>]>" + subjects("&a;"), "declares entities"),
         ("<a>" * 3000 + "</a>" * 3000, "depth"),

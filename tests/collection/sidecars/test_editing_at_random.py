@@ -118,7 +118,11 @@ def sidecars(draw):
     rdf = f"<rdf:RDF {known}>{''.join(line + ' ' + block for block in blocks)}{line}</rdf:RDF>"
     wrapped = f"<x:xmpmeta xmlns:x='adobe:ns:meta/'>{line}{rdf}{line}</x:xmpmeta>"
     text = draw(st.sampled_from([rdf, wrapped]))
-    before = draw(st.sampled_from(["", "<?xpacket begin='\ufeff'?>\n", "<!-- top -->"]))
+    before = draw(
+        st.sampled_from(
+            ["", "<?xpacket begin='\ufeff'?>\n", "<?xpacket begin='\ufeff'?><!-- top -->"]
+        )
+    )
     after = draw(st.sampled_from(["", "\n\n", "\n<?xpacket end='w'?>"]))
     encoding = draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
     return f"{before}{text}{after}".encode(encoding)

@@ -23,6 +23,7 @@ Item = str | Mapping[str, str]
 
 _CONTAINERS = tuple(f"{{{RDF}}}{kind}" for kind in ("Bag", "Seq", "Alt"))
 _ROOTS = ("xmpmeta", "xapmeta", "RDF")
+_UNREAD = re.compile(r"\s*<(?:!--|\?(?!xml|xpacket))")  # exiftool and exiv2 look at the start only
 _ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
@@ -77,6 +78,8 @@ def _find_home(markup: Markup, fields: Sequence[Field]) -> Element:
         raise SidecarError("it is XML, but has no rdf:RDF, so it is not XMP")
     if (name := etree.QName(markup.root).localname) not in _ROOTS:
         raise SidecarError(f"its XMP is inside <{name}>, where no program reads it")
+    if _UNREAD.match(markup.text):
+        raise SidecarError("it begins with a comment, so no program reads it as XMP")
     plain = [d for d in descriptions(markup.root) if d.tag == f"{{{RDF}}}Description"]
     names = {field.tag for field in fields}
     with_fields = (d for d in plain if names & ({*d.attrib} | {child.tag for child in d}))
