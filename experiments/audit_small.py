@@ -80,7 +80,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     z = 1.96
     center = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return center - half, center + half
+    return max(center - half, 0.0), center + half  # rounding may lead below 0
 
 
 def run(results: Path, target: Path) -> None:
@@ -91,10 +91,10 @@ def run(results: Path, target: Path) -> None:
             nothing = judged(name, n, "wrong", 0.0, results)
             for kind in KINDS:
                 found = {share: judged(name, n, kind, share, results)[kind] for share in SHARES}
-                cases: dict[Any, Judged] = {0.0: nothing[kind], **found}
-                cases["all"] = Judged.together(list(found.values()))
-                for share, one in cases.items():
-                    rows.append([name, n, kind, share, n_draws, *_counted(one)])
+                cases = {f"{share:g}": one for share, one in found.items()}
+                cases = {"0": nothing[kind], **cases, "all": Judged.together(list(found.values()))}
+                for case, one in cases.items():
+                    rows.append([name, n, kind, case, n_draws, *_counted(one)])
             write_rows("audit-small", HEADER, rows, target)
             print(f"{name}, {n} images", flush=True)
 

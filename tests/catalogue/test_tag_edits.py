@@ -207,6 +207,27 @@ def test_undo_suggests_only_what_is_still_open(filled: Catalogue) -> None:
     check_invariants(filled)
 
 
+def test_an_undone_name_is_not_suggested(filled: Catalogue) -> None:
+    """Not even if the model was trained since, and suggested it."""
+    filled.tags.change("rename", ["holiday"], "journey")
+    run = offer(filled, {"b.jpg": {"journey": 0.8}})
+    with filled.database.transaction():
+        filled.database.execute(
+            "INSERT INTO doubts SELECT p.content, t.id, ?, 'missing', 0.8, x'' FROM photographs p, "
+            "tags t WHERE p.path = 'a.jpg' AND t.name = 'journey'",
+            (run,),
+        )
+    before = known(filled)
+    undo = filled.decisions.undo_last().run
+    assert all("journey" not in tags for tags in open_suggestions(filled).values())
+    assert [doubt.tag for doubt in filled.doubts.list_open()].count("journey") == 0
+    assert open_suggestions(filled)["a.jpg"]["holiday"] == 0.95
+    check_invariants(filled)
+    filled.undo(undo)
+    assert known(filled) == before
+    check_invariants(filled)
+
+
 def test_files_that_have_both_tags_are_asked_about_neither(filled: Catalogue) -> None:
     assert open_suggestions(filled)["b.jpg"]["sea"] == 0.9
     filled.tags.change("merge", ["beach"], "sea")  # b.jpg has beach

@@ -77,14 +77,13 @@ def test_audit_in_all_its_forms(run, catalogue, tmp_path):
 def test_an_audit_says_how_far_it_looked(run, catalogue):
     few = run("audit", "--catalogue", catalogue, "-n", 3)
     shares = [int(share) for share in re.findall(r"(\d+) %  ", few.stdout)]
-    assert max(shares) < 50
-    assert "no tag seems wrong, and none seems to be missing with a confidence of" in few.stderr
-    assert few.stderr.endswith("are listed; they are probably right as they are.\n")
+    below = sum(share < 50 for share in shares)
+    assert ("below 50 %" in few.stderr) == bool(below)
     result = run("audit", "--catalogue", catalogue, "--kind", "wrong")
-    assert result.stdout == "", "these tags are all right"
+    assert len(re.findall(r" wrong  +\d+ %  ", result.stdout)) == 20
     assert result.stderr == (
         "Checked 21 tagged photographs: no tag seems wrong with a confidence of 50 % or more. "
-        "`tagkin audit -n 20` shows the 20 most likely.\n"
+        "Also shown: 20 findings below 50 %, which are mostly no mistakes.\n"
     )
 
 

@@ -40,7 +40,10 @@ def test_words_of_others_come_only_when_asked_for(chrome: Any, tmp_path: Path) -
             page = window.open(mode)
             page.get_by_text("No suggestions yet.").wait_for()
             assert page.locator("#progress").inner_text() == ""  # nothing to count yet
-        page.get_by_role("button", name="Suggest common tags").click()
+        review.fit.words = ["tree"]  # as long as they are looked for
+        assert window.open("/tags").locator("#common-tags").count() == 0
+        review.fit.words = ()
+        window.open("/tags").get_by_role("button", name="Suggest common tags").click()
         page.locator("#tags a").first.wait_for()  # cards of common tags
         assert review.state()["suggestions"] > 0
         assert window.faults == []

@@ -69,6 +69,9 @@ def test_the_end_that_pays_little_is_announced(browser: Browser, catalogue: Cata
     offer(catalogue, {path: {"new": 0.9} for path in PATHS})
     assert browser.get("/question").elements("//*[@id='grid']")
     offer(catalogue, {path: {"new": 0.3} for path in PATHS})
+    assert browser.get("/question").elements("//*[@id='grid']")  # the first question
+    other = [content(catalogue, PATHS[0]), "other"]
+    browser.post("/api/v1/decisions", {"accept": [other]})
     page = browser.get("/question").text
     assert "What is left pays little" in page
     assert "About 1 correct tag among 4 suggestions. Most of them are wrong." in page

@@ -157,6 +157,16 @@ def _restore(database: Database, changes: Sequence[_Change]) -> None:
             _restore_decision(database, change.key[0], *map(_from_json, change.before))
     for table in ("suggestions", "doubts"):
         _restore_rows(database, table, by_table[table])
+    for change in by_table["tags"]:
+        if change.before is None:  # its name is that of the former tag again
+            _drop_unused(database, change.key[0])
+
+
+def _drop_unused(database: Database, tag: int) -> None:
+    """Drop what a training since suggested of a tag, if no file and no decision has the tag."""
+    unused = "SELECT id FROM tags WHERE id = ? AND n_found + n_accepted + n_rejected = 0"
+    for table in ("suggestions", "doubts"):
+        database.execute(f"DELETE FROM {table} WHERE tag IN ({unused})", (tag,))
 
 
 def _current(database: Database, change: _Change) -> list[_Value] | None:

@@ -115,13 +115,18 @@ def question(
     strategy: Strategy = "most-right",
     pays_little: bool = False,
 ) -> HTMLResponse:
-    """Show the best page to ask, of any tag; first say if even that pays little."""
+    """Show the best page to ask, of any tag; first say if even that pays little.
+
+    Without answers nothing is said, because a person has to begin somewhere.
+    """
     with reading(request, selection) as (review, lent):
         answer = answers.question_answer(lent, strategy)
         shown = {} if answer is None else _shown_of_tag(lent, answer)
+        progress = lent.catalogue.suggestions.progress()
     if answer is None:
         return tags(request, selection)
-    if strategy == "most-right" and not (answer["pays"] or pays_little):
+    is_told = pays_little or not (progress.n_accepted or progress.n_rejected)
+    if strategy == "most-right" and not (answer["pays"] or is_told):
         return review_page(request, "tag", selection, rest=review.rest())
     return review_page(request, "tag", selection, **shown, n_asked=None, strategy=strategy)
 

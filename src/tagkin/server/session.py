@@ -159,6 +159,7 @@ class Review:
                 "to_review": now.n_to_review,
                 "expected": round(expected, 1),
                 "tagged": now.is_tagged,
+                "has_words": bool(self.fit.words),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
                 "progress": f"{count(now.n_suggestions, 'suggestion')} left for "

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
 
 _SHOWN = 250  # findings in a report: with more, the page grows slow
-_LIKELY = 0.5  # the least confidence of findings, unless -n is given
+_LIKELY = 0.5  # findings of this confidence are all shown, unless -n is given
+_FEWEST = 20  # findings that are shown in any case
 _COLOURS = {"wrong": "red", "missing": "green"}
 _NOTHING = {
     "wrong": "no tag seems wrong",
@@ -67,7 +68,8 @@ def audit(
             "-n",
             metavar="N",
             parser=options.parse_count,
-            help="The N most likely findings. Default: all with a confidence of at least 50 %.",
+            help="The N most likely findings. Default: all with a confidence of at least 50 %, "
+            "and at least 20.",
         ),
     ] = None,
     report: options.Report = None,
@@ -122,12 +124,17 @@ def _find_undecided(
     catalogue: Catalogue, annotator: Annotator, n: int | None, kind: str | None
 ) -> list[Finding]:
     """Return findings that nobody has decided on yet, with the present names of the tags."""
+    if n is None:
+        likely: list[Finding] = catalogue.doubts.select_undecided(annotator.audit(kind=kind))
+        if len(likely) >= _FEWEST:
+            return likely
+        n = _FEWEST
     progress = catalogue.suggestions.progress()
-    n_asked = None if n is None else n + progress.n_accepted + progress.n_rejected
+    n_asked = n + progress.n_accepted + progress.n_rejected
     while True:
         every = annotator.audit(n_asked, kind=kind)
         undecided: list[Finding] = catalogue.doubts.select_undecided(every)
-        if n is None or n_asked is None or len(undecided) >= n or len(every) < n_asked:
+        if len(undecided) >= n or len(every) < n_asked:
             return undecided[:n]
         n_asked *= 2
 
@@ -163,24 +170,23 @@ def _show(findings: list[Finding]) -> None:
 
 
 def _summarise(findings: list[Finding], n_photographs: int, kind: FindingKind | None) -> str:
-    nothing = (
-        f"Checked {count(n_photographs, 'tagged photograph')}: {_NOTHING[kind]} with a confidence "
-        f"of {percent(_LIKELY)} or more."
-    )
-    if not findings:
-        return f"{nothing} `tagkin audit -n 20` shows the 20 most likely."
-    if findings[0].confidence < _LIKELY:  # the most likely one is first
-        return f"{nothing} The most likely are listed; they are probably right as they are."
-    n_wrong = sum(finding.kind == "wrong" for finding in findings)
+    likely = [finding for finding in findings if finding.confidence >= _LIKELY]
+    n_wrong = sum(finding.kind == "wrong" for finding in likely)
     parts = []
     if n_wrong:
         parts.append(f"{count(n_wrong, 'tag seems', 'tags seem')} wrong")
-    if n_missing := len(findings) - n_wrong:
+    if n_missing := len(likely) - n_wrong:
         parts.append(f"{count(n_missing, 'tag seems', 'tags seem')} to be missing")
-    n_files = len({finding.file for finding in findings})
-    text = f"{' and '.join(parts)}, on {count(n_files, 'photograph')}."
-    if n_doubtful := sum(finding.confidence < _LIKELY for finding in findings):
-        text += f" {n_doubtful:,} of them with a confidence below {percent(_LIKELY)}."
+    n_files = len({finding.file for finding in likely})
+    text = (
+        f"{' and '.join(parts)}, on {count(n_files, 'photograph')}."
+        if likely
+        else f"Checked {count(n_photographs, 'tagged photograph')}: {_NOTHING[kind]} with a "
+        f"confidence of {percent(_LIKELY)} or more."
+    )
+    if n_others := len(findings) - len(likely):
+        text += f" Also shown: {count(n_others, 'finding')} below {percent(_LIKELY)}, "
+        text += "which are mostly no mistakes."
     return text
 
 
