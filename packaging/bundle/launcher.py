@@ -14,11 +14,11 @@ if original is not None:
 # A process of tagkin gets the bundle's libraries again, as one that a person starts.
 os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
 
+if len(sys.argv) == 2 and os.path.isabs(sys.argv[1]) and os.path.isdir(sys.argv[1]):
+    sys.argv[1:1] = ["-m", "tagkin.cli.dropped"]  # a folder that was dropped on the program
 if sys.argv[1:2] == ["-m"]:  # as Python does
     module = sys.argv[2]
     del sys.argv[1:3]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 else:
-    if len(sys.argv) == 2 and os.path.isabs(sys.argv[1]) and os.path.isdir(sys.argv[1]):
-        sys.argv.insert(1, "review")  # a folder that was dropped on the program
     runpy.run_module("tagkin", run_name="__main__", alter_sys=True)

@@ -10,11 +10,31 @@ from typer.testing import CliRunner
 from tagkin import cli
 from tagkin.cli import app, registry
 from tagkin.cli import commands as commands_package
+from tagkin.server import api, files_page, pages, start
 
+from ..rules import obey
 from .reference import OVERVIEW, PAGES, commands, page_of
 from .terminals import speak
 
 LINES = 40  # of a screen
+FIRST = OVERVIEW.parents[1] / "first-folder.md"
+# Commands, and the address of a page or its request that does the same.
+ON_THE_PAGE = {
+    "/start": ["review"],
+    "/api/v1/desk/open": ["scan", "train", "suggest"],
+    "/api/v1/desk/immich": ["connect"],
+    "/decisions": ["accept", "reject"],
+    "/finish": ["finish"],
+    "/write": ["write"],
+    "/undo": ["undo"],
+    "/overview": ["status", "history", "tags list"],
+    "/photographs/{content}": ["explain"],
+    "/search": ["find"],
+    "/doubtful": ["audit"],
+    "/tags/{tag}/change": ["tags rename", "tags merge", "tags forget", "tags restore"],
+    "/api/v1/incomplete": ["incomplete"],
+    "/decisions.jsonl": ["export"],
+}
 
 
 def test_every_command_and_option_is_in_the_documentation():
@@ -88,3 +108,28 @@ def test_the_registry_names_every_command_and_its_module():
         entered = re.findall(r'^@command\("([^"]+)"', path.read_text("utf-8"), flags=re.MULTILINE)
         named = [name for name, module in registry.MODULES.items() if module == path.stem]
         assert sorted(named) == sorted(entered), path.name
+
+
+def test_what_is_not_on_the_page_is_listed_with_a_reason():
+    part = FIRST.read_text("utf-8").partition("### What only the terminal does")[2]
+    rows = re.findall(r"^\| (`.+?) \| (\w.+\.) \|$", part, re.M)
+    listed = [name for names, _ in rows for name in re.findall(r"`([^`]+)`", names)]
+    every = commands()
+    wrong = []
+    for name in listed:
+        command, _, option = name.partition(" --")
+        options = (
+            {word for p in every[command].params for word in p.opts} if command in every else {}
+        )
+        if command not in every or (option and f"--{option}" not in options):
+            wrong.append(name)
+    obey("commands in the list exist", wrong, f"write the commands of today in {FIRST.name}")
+    routers = (api.router, start.router, pages.router, files_page.router)
+    addresses = {route.path for router in routers for route in router.routes}
+    assert set(ON_THE_PAGE) <= addresses
+    placed = {name for names in ON_THE_PAGE.values() for name in names} | set(listed)
+    obey(
+        "a command is on the page or in the list of what only the terminal does",
+        set(every) - placed,
+        f"write it into ON_THE_PAGE above, or into {FIRST.name} with a reason",
+    )

@@ -1,6 +1,7 @@
 """tagkin without a command opens the page; a second start opens that of the first."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -111,6 +112,36 @@ def test_a_review_of_the_same_folder_opens_its_page(world, start, opened, tmp_pa
     finally:
         end(first)
     assert first.returncode == 0
+
+
+@pytest.mark.parametrize("has_photographs", [True, False])
+def test_a_folder_that_is_dropped_on_the_program_ends_in_a_page(
+    world, environment, opened, tmp_path, has_photographs
+):
+    """Nobody sees a terminal there, so the page says why a folder cannot be opened."""
+    folder = tmp_path / "dropped"
+    folder.mkdir()
+    if has_photographs:
+        shutil.copytree(world.fresh, folder / "2024")
+    command = [sys.executable, "-m", "tagkin.cli.dropped", str(folder)]
+    process = subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.PIPE)
+    try:
+        person = browser_at(nth(opened, 1))
+        person.folder = person.folder.removesuffix("/1")
+        until = time.monotonic() + PATIENCE
+        while (state := person.get("/api/v1/desk").json)["state"] == "opening":
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        if has_photographs:
+            assert (state["state"], state["open"]) == ("idle", str(folder))
+        else:
+            assert "No photograph in" in person.get("/start").text
+        assert person.post("/api/v1/desk/quit").status == 200
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize("has_photographs", [True, False])

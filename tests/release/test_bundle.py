@@ -2,6 +2,7 @@
 
 import configparser
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -21,25 +22,26 @@ from tagkin.version import __version__
 NOTE = """
 import json, os, sys
 names = ("LD_LIBRARY_PATH", "PYINSTALLER_RESET_ENVIRONMENT")
-print(json.dumps([sys.argv, *map(os.environ.get, names)]))
+print(json.dumps([__spec__.name, sys.argv, *map(os.environ.get, names)]))
 """
 
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Any:
     """Run the launcher beside a tagkin that only says how it was started."""
-    for name in ("tagkin/__main__.py", "tagkin/job.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(NOTE)
+    for name in ("__main__.py", "job.py", "cli/dropped.py"):
+        file = tmp_path / "tagkin" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(NOTE)
     (tmp_path / "tagkin/__init__.py").touch()
 
-    def run(*words: str, **variables: str) -> tuple[list[str], str | None]:
+    def run(*words: str, **variables: str) -> tuple[list[str], str | None, str]:
         command = [sys.executable, str(PARTS / "launcher.py"), *words]
         environment = os.environ | {"PYTHONPATH": str(tmp_path)} | variables
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-        argv, libraries, is_fresh = json.loads(done.stdout)
+        module, argv, libraries, is_fresh = json.loads(done.stdout)
         assert is_fresh == "1"  # a process that it starts finds the bundle's libraries
-        return argv[1:], libraries
+        return argv[1:], libraries, module
 
     return run
 
@@ -50,8 +52,12 @@ def test_the_launcher_is_the_command_line(launch, tmp_path):
     assert launch("-m", "tagkin.job", "CATALOGUE", "fit")[0] == ["CATALOGUE", "fit"]
 
 
-def test_a_folder_that_is_dropped_on_it_is_reviewed(launch, tmp_path):
-    assert launch(str(tmp_path))[0] == ["review", str(tmp_path)]
+def test_a_folder_that_is_dropped_on_it_is_opened_on_the_page(launch, tmp_path):
+    words, _, module = launch(str(tmp_path))
+    assert (words, module) == ([str(tmp_path)], "tagkin.cli.dropped")
+    assert importlib.util.find_spec(module)
+    words, _, module = launch(str(tmp_path / "nothing"))
+    assert (words, module) == ([str(tmp_path / "nothing")], "tagkin.__main__")
 
 
 def test_other_programs_get_their_own_libraries(launch):

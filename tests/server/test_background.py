@@ -1,6 +1,7 @@
 """The fit beside the pages: what goes wrong with it is told, and stops nothing."""
 
 import os
+import re
 import sys
 import threading
 import time
@@ -55,13 +56,48 @@ def test_a_page_without_suggestions_says_that_they_come(
         assert review.catch_up()
         for page in (browser.get(mode).text for mode in modes):
             assert "5 photographs found so far. Suggestions will appear here." in page
-            assert "No suggestions yet" not in page
+            assert re.search("<p data-now>(Starting|Scanning)", page)
+            assert "No suggestions yet. tagkin learns" not in page
             assert "Nothing left to review" not in page
             page = browser.get("/events?folder=2024").text
             assert "Nothing to review with these filters so far." in page
         page = browser.get("/doubtful").text
         assert "photographs found so far. Doubtful tags will appear here after training." in page
         assert "No doubtful tags" not in page
+        review.fit.stop()
+
+
+def test_common_tags_are_offered_until_they_are_asked_for(
+    catalogue: Catalogue, review: Review, browser: Browser
+) -> None:
+    catalogue.database.execute("DELETE FROM found")
+    catalogue.database.execute("DELETE FROM suggestions")
+    assert browser.get("/api/v1/state").json["progress"] == ""
+    page = browser.get("/tags").text
+    assert "Your photographs have no tags yet." in page
+    with nobody_writes(catalogue.path):
+        assert review.catch_up()
+        page = browser.get("/tags").text
+        assert "Your photographs have no tags so far." in page
+        assert 'id="common-tags"' in page
+        assert browser.post("/api/v1/common-tags").status == 200
+        page = browser.get("/tags").text
+        assert "Common tags are being suggested by their names." in page
+        assert 'id="common-tags"' not in page
+        review.fit.stop()
+
+
+def test_a_page_without_photographs_says_that_they_are_looked_for(
+    catalogue: Catalogue, review: Review, browser: Browser
+) -> None:
+    for table in ("found", "suggestions"):
+        catalogue.database.execute(f"DELETE FROM {table}")
+    catalogue.database.execute("UPDATE photographs SET gone = 1")
+    with nobody_writes(catalogue.path):
+        assert review.catch_up()
+        page = browser.get("/tags").text
+        assert "Looking for photographs. Suggestions will appear here." in page
+        assert "no tags" not in page
         review.fit.stop()
 
 

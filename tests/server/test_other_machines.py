@@ -374,6 +374,7 @@ def test_folders_outside_are_neither_shown_nor_opened(
     (outside / "hidden").mkdir()
     try:
         (root / "link").symlink_to(outside, target_is_directory=True)
+        (root / "secret.jpg").symlink_to(outside / "secret.jpg")
     except OSError:
         pytest.skip("this system makes no links")
     start = Browser(house.port)
@@ -381,6 +382,9 @@ def test_folders_outside_are_neither_shown_nor_opened(
     page = start.get("/folders")
     assert [e.text_content() for e in page.elements("//ul[@class='folders']/li")] == ["20242"]
     assert page.elements("//ol[@class='path']//a") == []  # nothing above
+    shown = [e.get("alt") for e in page.elements("//ul[@class='strip']//img")]
+    assert "a.jpg" in shown
+    assert "secret.jpg" not in shown
     ways = [
         str(outside),
         "/",

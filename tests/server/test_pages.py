@@ -2,6 +2,7 @@
 
 import io
 import re
+from importlib import resources
 from xml.etree import ElementTree
 
 import numpy as np
@@ -162,3 +163,17 @@ def test_a_doubt_says_how_likely_it_is(browser: Browser, catalogue: Catalogue) -
         catalogue.database.execute(update, (0.9, *pair))
     assert "may be wrong, but is probably not <span>(12 %)</span>" in page
     assert "seems wrong <span>(90 %)</span>" in browser.get("/doubtful?kind=wrong").text
+
+
+def test_every_icon_that_a_page_names_is_drawn() -> None:
+    files = resources.files("tagkin.server")
+    texts = [
+        file.read_text(encoding="utf-8")
+        for folder in ("templates", "static")
+        for file in (files / folder).iterdir()
+        if file.name.endswith((".jinja", ".js"))
+    ]
+    drawn = {name for text in texts for name in re.findall(r'<symbol id="i-(\w+)"', text)}
+    named = {name for text in texts for name in re.findall(r"""icon\(['"](\w+)['"]""", text)}
+    assert named - drawn == set()
+    assert len(named) > 10

@@ -10,6 +10,7 @@ Shared by commands:
 
 - `options`: arguments and options that several commands have
 - `page`: the server of the start page and of a review, and the browser that opens it
+- `dropped`: a folder that was dropped on the program, as the bundle opens it
 - `catalogues`: which catalogue a command means, made if needed, and which part of it
 - `similar`: photographs like another one
 

@@ -41,6 +41,8 @@ class Serving:
     """A file with the password for them. Default: the person at the terminal is asked."""
     names: tuple[str, ...] = ()
     """The names by which they reach this machine."""
+    opens_on_page: bool = False
+    """Whether the page opens the folder and says why it cannot, where nobody sees a terminal."""
 
     @property
     def is_shared(self) -> bool:
@@ -73,12 +75,15 @@ def serve_page(
         _show_other(only.address, only.root, serving)
         return
     with contextlib.closing(only):
-        review = None if is_start else open_review(folder, catalogue, words)
+        is_later = is_start or serving.opens_on_page
+        review = None if is_later else open_review(folder, catalogue, words)
         access = Access()
         desk = Desk(review, lambda root: only.announce(server.address, root))
         try:
             server = Server(desk, access, serving.port, ends_when_left=serving.opens_browser)
             only.announce(server.address, None if review is None else review.root)
+            if folder is not None and serving.opens_on_page:
+                desk.open(folder)
             _tell(server.address, review, serving.as_json)
             _run(server, serving)
             if server.was_left:

@@ -159,13 +159,15 @@ class Review:
                 "to_review": now.n_to_review,
                 "expected": round(expected, 1),
                 "tagged": now.is_tagged,
-                "has_words": bool(self.fit.words),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
                 "progress": f"{count(now.n_suggestions, 'suggestion')} left for "
                 f"{count(now.n_to_review, 'photograph')}, about {expected:,.0f} correct"
-                if now.n_suggestions or now.n_accepted or now.n_rejected
+                if now.n_suggestions
+                else "No suggestions left"
+                if now.n_accepted or now.n_rejected
                 else "",
+                "by_name": bool(self.fit.words),
                 "pace": pace,
                 "can_undo": catalogue.decisions.last_run() is not None,
                 "can_redo": catalogue.decisions.last_undo() is not None,

@@ -147,7 +147,8 @@ class Folders:
         except OSError as error:
             raise InvalidInput(f"{path} cannot be read: {why(error)}.") from error
         folders = [e.path for e in listed if _is_folder(e) and self.allows(e.path)]
-        photographs = [e.path for e in listed if _is_photograph(e.name, suffixes()) and _is_file(e)]
+        files = [e.path for e in listed if _is_photograph(e.name, suffixes()) and _is_file(e)]
+        photographs = [path for path in files if self.allows(path)]
         until = time.monotonic() + BUDGET
         return Folder(
             real,

@@ -36,6 +36,8 @@ function tellFit(now) {
   const line = find("#fit");
   line.dataset.state = now.state;
   if (line.textContent !== now.text) line.textContent = now.text; // a screen reader reads it again
+  const large = find("#main [data-now]");
+  if (large) large.textContent = now.text;
   if (fit === "running" && now.state === "done" && now.job === "fit") {
     say("The model was retrained.", { button: { text: "Show", run: () => refresh().catch(complain) } });
   }
