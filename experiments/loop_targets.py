@@ -123,7 +123,7 @@ def _list_tiles(draws: Sequence[Played]) -> list[Row]:
 
 def _list_fits(draws: Sequence[Played]) -> list[Row]:
     """Return the rows about open suggestions and new photographs after a fit."""
-    evenings, rows = [played.evening for played in draws], []
+    evenings, rows = [played.evening for played in draws], list[Row]()
     firsts = [evening.refits[0] for evening in evenings if evening.refits]
     if firsts:
         before, after = (np.mean([f[i] for f in firsts]) for i in (1, 3))
