@@ -56,7 +56,7 @@ def _target_table(rows: dict[str, list[Row]]) -> list[str]:
     titles = [SETS[name] for name in rows]
     header = ["target", *(cell for title in titles for cell in (title, "met"))]
     cells = [
-        [texts[0][0], *(c for _, value, ok in texts for c in (value, "yes" if ok else "**no**"))]
+        [texts[0][0], *(cell for _, value, ok in texts for cell in (value, MET[ok]))]
         for texts in zip(*rows.values(), strict=True)
     ]
     return _table(header, cells)
@@ -65,13 +65,15 @@ def _target_table(rows: dict[str, list[Row]]) -> list[str]:
 def _sum_up(rows: dict[str, list[Row]]) -> list[str]:
     """Say how many targets are met, and which."""
     sentences = [
-        f"On {SETS[name]}, simulated evenings meet {sum(ok for *_, ok in texts)} of {len(texts)} "
-        "targets."
+        f"On {SETS[name]}, simulated evenings meet {sum(measured)} of {len(measured)} targets."
         for name, texts in rows.items()
+        if (measured := [ok for *_, ok in texts if ok is not None])
     ]
     lines = [" ".join(sentences), ""]
     groups: dict[str, list[str]] = {}
     for texts in zip(*rows.values(), strict=True):
+        if all(ok is None for *_, ok in texts):
+            continue
         met = [SETS[name] for name, (_, _, ok) in zip(rows, texts, strict=True) if ok]
         only = " only" if len(met) < len(rows) else ""
         heading = f"Met on {' and '.join(met)}{only}" if met else "Not met"
@@ -82,7 +84,7 @@ def _sum_up(rows: dict[str, list[Row]]) -> list[str]:
 
 def _explain(rows: dict[str, list[Row]]) -> list[str]:
     """Say why targets are missed, if any is."""
-    missed = [title for texts in rows.values() for title, _, ok in texts if not ok]
+    missed = [title for texts in rows.values() for title, _, ok in texts if ok is False]
     reasons = [
         f"- **{start.capitalize()}**: {reason}"
         for start, reason in REASONS.items()
@@ -96,6 +98,7 @@ def _table(header: list[str], rows: list[list[str]]) -> list[str]:
     return [*(f"| {' | '.join(line)} |" for line in lines), ""]
 
 
+MET = {True: "yes", False: "**no**", None: "–"}
 TARGETS_TEXT = (
     "A tile is a photograph on a page, with the percentage that the page shows for the tag. A fit "
     "is a new model, learned from the answers so far. Numbers are shares: 0.77 is 77 %. Each "

@@ -48,8 +48,8 @@ class Played(NamedTuple):
         return self.evenings["as on the page"]
 
 
-Row = tuple[str, str, bool]
-"""A target, what was measured, and whether the target is met."""
+Row = tuple[str, str, bool | None]
+"""A target, what was measured, and whether the target is met; None if there was too little."""
 
 
 def reach(evening: Evening, n_right: float) -> int | None:
@@ -123,7 +123,7 @@ def _list_tiles(draws: Sequence[Played]) -> list[Row]:
 
 def _list_fits(draws: Sequence[Played]) -> list[Row]:
     """Return the rows about open suggestions and new photographs after a fit."""
-    evenings, rows = [played.evening for played in draws], []
+    evenings, rows = [played.evening for played in draws], list[Row]()
     firsts = [evening.refits[0] for evening in evenings if evening.refits]
     if firsts:
         before, after = (np.mean([f[i] for f in firsts]) for i in (1, 3))
@@ -222,7 +222,7 @@ def _compare_tiles(
         draws.append(np.array([said[mask], right[mask]]))
     tiles = np.concatenate(draws, axis=1)
     if tiles.shape[1] < (FEW if of_input else 1):
-        return title, "none" if not tiles.size else "few", True
+        return title, "none" if not tiles.size else "few", None
     said, right = tiles.mean(axis=1)
     gaps = [float(np.diff(draw.mean(axis=1))[0]) for draw in draws if draw.size]
     spread = f"; gap {min(gaps):+.2f} to {max(gaps):+.2f}" if len(gaps) > 1 else ""

@@ -123,3 +123,8 @@ def test_a_model_keeps_its_backbone(run, tmp_path):
     result = run("evaluate", photos, "--backbone", "efficientnet-lite5")
     assert result.exit_code == 1
     assert "There is no backbone 'efficientnet-lite5'" in result.stderr
+
+
+def test_few_photographs_say_how_far_percentages_hold(world):
+    assert "of suggestions at 80 %, 70 to 99 % may be right" in world.train.stdout
+    assert "learned from 42 complete photographs" in world.train.stdout

@@ -108,7 +108,9 @@ def _show(quality: Quality) -> None:
     console = data()
     mean, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
     console.print(
-        f"Measured: {quality.how}. They have {mean:.1f} of {count(n_tags, 'tag')} on average."
+        f"Measured: {quality.how}. They have {mean:.1f} of {count(n_tags, 'tag')} on average. "
+        "tagkin suggests in the semantic space; visual neighbours are a simple method to compare "
+        "with."
     )
     compared = [(_compare(quality, group), group.note) for group in MEASURES]
     if quality.inputs:

@@ -142,8 +142,9 @@ def _confidence_facts(n_complete: int) -> list[tuple[str, str]]:
     """Say how far percentages can be trusted if they were learned from few photographs."""
     for n_most, low, high in SPREADS:
         if n_complete <= n_most:
-            photographs = count(n_complete, "tagged photograph")
-            return [("Confidence", f"with {photographs}, 80 % may be {low} to {high} %")]
+            learned = count(n_complete, "complete photograph")
+            right = f"of suggestions at 80 %, {low} to {high} % may be right"
+            return [("Confidence", f"{right}; learned from {learned}")]
     return []
 
 
