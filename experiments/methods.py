@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -104,14 +103,6 @@ def score(method: str, setting: Setting, lists: NeighborLists) -> np.ndarray:
         machine = LinearSVM(setting["C"]).fit(lists.known, Y)
         return _single(machine.decision_function(lists.new))
     raise ValueError(f"unknown method {method!r}")
-
-
-def scored_grid(
-    method: str, config: Config, lists: NeighborLists
-) -> Iterator[tuple[Setting, np.ndarray]]:
-    """Every setting of a method with its scores."""
-    for setting in grid(method, config):
-        yield setting, score(method, setting, lists)
 
 
 def _single(scores: Any) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.config import Config
 from experiments.embeddings import embed
-from experiments.methods import NeighborLists, Setting, grid, scored_grid
+from experiments.methods import NeighborLists, Setting, grid, score
 from experiments.problem import Problem, sample
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
@@ -55,7 +55,7 @@ def cross_validated(
         there = embed(part, recipe, config, regularization=regularization)
         lists = neighbor_lists(there.known, there.new, part.Y, config)
         for method in methods:
-            scores = (s for _, s in scored_grid(method, config, lists))
+            scores = (score(method, setting, lists) for setting in grid(method, config))
             found[method].append([mean_average_precision(part.truth, s) for s in scores])
         if there.ridge is not None:
             value = mean_average_precision(part.truth, there.ridge)

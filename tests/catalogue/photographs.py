@@ -22,7 +22,7 @@ def select(catalogue: Catalogue, **filters: Any) -> list[str]:
     """The paths of the photographs that filters leave."""
     index = PhotographIndex(catalogue.database)
     numbers = index.select(catalogue.database, Selection(**filters)).numbers.tolist()
-    return [path for _, path, _ in catalogue.photographs.search(among=numbers, n=-1)]
+    return [path for _, path, _ in catalogue.photographs.search(among=numbers)]
 
 
 def sidecar_text(tags: list[str]) -> str:

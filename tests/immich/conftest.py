@@ -62,6 +62,6 @@ def catalogue(photos: list[Photo], open_collection: Callable[[], Catalogue]) -> 
 
 def path_of(catalogue: Catalogue, photo: Photo) -> str:
     """Return where a photograph is in the catalogue."""
-    rows = catalogue.photographs.search(photo.name.rpartition(".")[0], n=-1)
+    rows = catalogue.photographs.search(photo.name.rpartition(".")[0])
     (path,) = {path for _, path, _ in rows}
     return path

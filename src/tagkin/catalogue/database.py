@@ -23,6 +23,7 @@ from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import InvalidInput, StorageError, TagkinError
 
 __all__ = [
+    "ALL",
     "HAS_FILE",
     "LISTED",
     "CataloguePart",
@@ -51,6 +52,8 @@ Values = Sequence[SqlValue] | Mapping[str, SqlValue]
 Row = tuple[Any, ...]  # sqlite3 does not know the types of columns
 
 
+ALL = -1
+"""SQL: the limit of a query that returns everything."""
 LISTED = "IN (SELECT value FROM json_each(?))"
 """SQL: a number or a text is in a list, which is passed with `as_list`."""
 HAS_FILE = "EXISTS (SELECT 1 FROM photographs e WHERE e.content = {} AND e.gone IS NULL)"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.database import LISTED, CataloguePart, Row, SqlValue, as_list
+from tagkin.catalogue.database import ALL, LISTED, CataloguePart, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.selection import Selected
 from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin, number_kin
@@ -61,7 +61,7 @@ class Doubts(CataloguePart):
     def list_open(
         self,
         kind: str | None = None,
-        n: int = 60,
+        n: int = ALL,
         start: int = 0,
         selected: Selected | None = None,
     ) -> list[Doubt]:
@@ -91,7 +91,7 @@ class Doubts(CataloguePart):
         return self._with_kin(rows)
 
     def among_accepted(
-        self, n: int = 60, start: int = 0, selected: Selected | None = None
+        self, n: int | None = None, start: int = 0, selected: Selected | None = None
     ) -> list[Doubt]:
         """Return tags that were accepted with the rest of a page, least confident first.
 
@@ -108,7 +108,7 @@ class Doubts(CataloguePart):
         if selected is not None:
             has = selected.has([row[0] for row in rows])
             rows = [rows[i] for i in has.nonzero()[0].tolist()]
-        return self._with_kin(rows[start : start + n])
+        return self._with_kin(rows[start:][:n])
 
     def select_undecided(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings of an audit that are undecided, with current tag names."""

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import HAS_FILE, LISTED, CataloguePart, Database, SqlValue, as_list
+from tagkin.catalogue.database import (
+    ALL,
+    HAS_FILE,
+    LISTED,
+    CataloguePart,
+    Database,
+    SqlValue,
+    as_list,
+)
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.runs import Runs
 from tagkin.collection.facts import Facts, stored_facts
@@ -252,7 +260,7 @@ class Photographs(CataloguePart):
         name: str = "",
         *,
         among: Sequence[int] | None = None,
-        n: int = 60,
+        n: int = ALL,
         after: int = 0,
     ) -> list[tuple[int, str, ContentFile | None]]:
         """Find photographs: number, path, and content unless the last scan could not read it.

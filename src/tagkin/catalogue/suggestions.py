@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.database import HAS_FILE, LISTED, CataloguePart, Database, as_list
+from tagkin.catalogue.database import ALL, HAS_FILE, LISTED, CataloguePart, Database, as_list
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.photographs import COUNT_FILES
 from tagkin.catalogue.runs import Runs
@@ -174,7 +174,7 @@ class Suggestions(CataloguePart):
         return set(self._db.column(query, (Runs(self._db).last_training(),)))
 
     def for_tag(
-        self, tag: int, n: int = 60, after: OpenSuggestion | None = None
+        self, tag: int, n: int = ALL, after: OpenSuggestion | None = None
     ) -> list[OpenSuggestion]:
         """Return suggestions of a tag, most confident first.
 
@@ -252,7 +252,7 @@ class Suggestions(CataloguePart):
         was accepted in bulk is not an answer.
         """
         trained = Runs(self._db).last_training()
-        return self._answers("d.run > ?1 AND d.suggested_by > ?1 AND", (trained,), -1)
+        return self._answers("d.run > ?1 AND d.suggested_by > ?1 AND", (trained,), ALL)
 
     def last_answers(self, n: int = 10_000) -> AnswerColumns:
         """Return the last `n` answers to suggestions of any model, as above."""
