@@ -62,6 +62,8 @@ def run(results: Path, target: Path, names: Sequence[str] = (), *, quick: bool =
     sets = [name for name in SETS if _is_there(name)]
     if not sets:
         raise SystemExit("No dataset was found. Set TAGKIN_DATA to the folder that has them.")
+    if unknown := set(names) - set(sets):
+        raise SystemExit(f"No set is called {', '.join(unknown)}. There are {', '.join(sets)}.")
     if quick:
         sets, results = sets[1:2], target
     measured = {}

@@ -159,6 +159,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--alone", action="store_true", help="measure confidences of names alone")
     parser.add_argument("--output", type=Path, default=made.RESULTS)
     given = parser.parse_args(arguments)
+    if unknown := set(given.datasets) - set(SIZES):
+        raise SystemExit(
+            f"No dataset is called {', '.join(unknown)}. There are {', '.join(SIZES)}."
+        )
     given.output.mkdir(parents=True, exist_ok=True)
     if given.alone:
         rows = [row for name in given.datasets for row in measure_alone(load_task(name))]

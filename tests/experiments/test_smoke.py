@@ -163,3 +163,11 @@ def test_without_data_one_sentence_says_what_is_missing(command, tmp_path, monke
     monkeypatch.setenv("TAGKIN_DATA", str(tmp_path))
     with pytest.raises(SystemExit, match=r"is not (in|there).* Set TAGKIN_DATA to the folder"):
         main(command)
+
+
+@pytest.mark.parametrize("name", ["loop", "names"])
+def test_a_set_that_is_not_there_is_named(name, tmp_path, monkeypatch):
+    (tmp_path / "photos").mkdir()
+    monkeypatch.setenv("TAGKIN_DATA", str(tmp_path))
+    with pytest.raises(SystemExit, match="is called nonsense. There are photos"):
+        main([name, "nonsense"])
