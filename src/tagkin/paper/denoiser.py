@@ -102,7 +102,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         y : array or sparse matrix of shape (N, D)
             Tags.
         """
-        self._check_parameters()
+        self.check_parameters()
         features = check_features(X)
         tags, names = as_tags(y, features.shape[0]), label_names(y)
         index = ExactNeighbors().fit(features)
@@ -197,10 +197,10 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if a stored denoiser has invalid parameters."""
-        self._check_parameters()
+        self.check_parameters()
 
-    def _check_parameters(self) -> None:
-        """Reject invalid parameters."""
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
         check_n_neighbors(self.n_neighbors, np.inf)
         blend = self.blend
         if isinstance(blend, bool) or not (isinstance(blend, Real) and 0 <= blend <= 1):

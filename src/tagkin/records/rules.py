@@ -5,8 +5,8 @@ letters: N images, D labels, d features, m dimensions of an embedding, r landmar
 landmarks of a read-out, q text features. Fields of one model that name the same letter must agree
 on its size. Axes with longer names may be empty. See `tagkin.records.forms`.
 
-Parameters of estimators have `check_parameters` instead, nine methods of a few lines: they may be
-NumPy's numbers, and a message says what to pass, not which part of a file is damaged.
+Parameters of estimators have `check_parameters` instead, a method of a few lines in each: they may
+be NumPy's numbers, and a message says what to pass, not which part of a file is damaged.
 """
 
 from __future__ import annotations
