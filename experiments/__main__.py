@@ -36,7 +36,7 @@ from pathlib import Path
 import tagkin
 from experiments import made
 from experiments.config import CONFIGS, Config, find_config
-from experiments.problem import is_available
+from experiments.problem import data_folder, is_available
 from experiments.store import Missing
 from tagkin.errors import TagkinError
 
@@ -176,6 +176,12 @@ def main(arguments: list[str] | None = None) -> None:
         COMMANDS[name](others)
     except (TagkinError, Missing) as error:
         raise SystemExit(str(error)) from None
+    except FileNotFoundError as error:
+        if not Path(str(error.filename)).is_relative_to(data_folder()):
+            raise
+        raise SystemExit(
+            f"{error.filename} is missing. Set TAGKIN_DATA to the folder that has the data."
+        ) from None
 
 
 if __name__ == "__main__":

@@ -169,5 +169,14 @@ def test_without_data_one_sentence_says_what_is_missing(command, tmp_path, monke
 def test_a_set_that_is_not_there_is_named(name, tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
     monkeypatch.setenv("TAGKIN_DATA", str(tmp_path))
-    with pytest.raises(SystemExit, match="is called nonsense. There are photos"):
+    with pytest.raises(SystemExit, match=r"is called nonsense\. There are photos"):
         main([name, "nonsense"])
+
+
+@pytest.mark.parametrize("name", ["words", "moments"])
+def test_data_that_is_not_there_is_named(name, tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("TAGKIN_DATA", str(tmp_path / "data"))
+    place = ["--results", str(tmp_path / "results")] if name == "moments" else []
+    with pytest.raises(SystemExit, match=r"npz is missing\. Set TAGKIN_DATA"):
+        main([name, *place])
