@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.learning`` prints JSON. `Annotator.fit` is given features (1,280 for each
 photograph) that were extracted before, and does all the rest: series, the space,
-votes and read-out, names, confidences. The tags are synthetic and, where ../shared/data (or
+votes and read-out, names, confidences. The tags are synthetic, without times and with times of
+events of two hours, and, where ../shared/data (or
 TAGKIN_DATA) has them, those of COCO's photographs, whose 256 features are turned to 1,280 by an
 orthogonal matrix, which changes no cosine. Each runs in its own process, on all threads. How fast
 the machine multiplies is measured before and after each: virtual machines of one name differ, and
@@ -24,9 +25,11 @@ from benchmarks.measuring import Measure
 from benchmarks.process import DATA, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import Annotator, SemanticSpace
+from tagkin.collection.times import Moments
 from tagkin.features import Extraction
 
 N, D, N_TAGS = 10_000, 1280, 500
+EVENTS, EVERY, HOURS = 500, 3 * 86_400.0, 2.0  # of the photographs with times
 MANY_TAGS, LANDMARKS, REPEATS = (500, 1000, 2000, 5000), 2048, 3
 SIDE = 4096  # of the matrices whose products tell how fast the machine is
 
@@ -45,6 +48,13 @@ def coco() -> tuple[np.ndarray, np.ndarray]:
     Y = np.zeros((N, len(stored["tag_names"])), dtype=np.float32)
     Y[rows[rows >= 0], stored["tag_cols"][rows >= 0]] = 1
     return features @ turned.astype(np.float32).T, Y
+
+
+def dated_moments() -> Moments:
+    """Times of events, one in three days; no places and no folders."""
+    rng = np.random.default_rng(0)
+    times = EVERY * rng.integers(EVENTS, size=N) + rng.uniform(0, 3600 * HOURS, N)
+    return Moments(times, np.full((N, 2), np.nan), np.full(N, ""))
 
 
 def product_rate() -> float:
@@ -66,10 +76,11 @@ def learn(collection: str) -> None:
         files, digests = [f"{i:05}b.jpg" for i in range(n)], [f"{i:064x}" for i in range(n)]
         return Extraction(files, X[:n], digests, [], n, 0)
 
+    moments = dated_moments() if collection == "synthetic, with times" else None
     Annotator(cache=False).fit(seen(100), tags[:100])  # warm-up: libraries load at first use
     rates = [product_rate()]
     with Measure() as measured:
-        annotator = Annotator(cache=False).fit(seen(N), tags)
+        annotator = Annotator(cache=False).fit(seen(N), tags, moments=moments)
     rates.append(product_rate())
     n_tags = len(annotator.vocabulary_.names_)
     kept = ("cpu_seconds", "wall_seconds", "stolen_share", "peak_extra_bytes")
@@ -103,7 +114,8 @@ def many_tags(n_tags: int) -> None:
 
 def measure() -> dict[str, Any]:
     """Measure all of it."""
-    collections = ["synthetic", *(["coco"] if (DATA / "coco.npz").exists() else [])]
+    collections = ["synthetic", "synthetic, with times"]
+    collections += ["coco"] if (DATA / "coco.npz").exists() else []
     found: dict[str, Any] = {"features": D, "landmarks": LANDMARKS, "fit": {}, "many_tags": []}
     for collection in collections:
         rows = [run_json("-m", "benchmarks.learning", "learn", collection) for _ in range(REPEATS)]

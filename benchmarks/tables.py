@@ -75,7 +75,7 @@ def learning(found: dict[str, Any]) -> dict[str, Rows]:
             "photographs": row["photographs"],
             "tags": row["tags"],
             "time, s": f"{row['wall_seconds']:.1f}",
-            "target, s": target(row["wall_seconds"], 20),
+            "target, s": target(row["wall_seconds"], 15),
             "CPU, s": f"{row['cpu_seconds']:.1f}",
             "taken by the host": f"{row['stolen_share']:.0%}",
             "products, GFLOP/s": round(row["operations_per_second"] / 1e9),
