@@ -278,7 +278,10 @@ def _read(path: Path) -> list[dict[str, Any]]:
         return []
     with path.open() as file:
         return [
-            {key: value if key == "collection" else float(value) for key, value in row.items()}
+            {
+                key: value if key == "collection" else float(value or "nan")  # as `made` writes it
+                for key, value in row.items()
+            }
             for row in csv.DictReader(file)
         ]
 
@@ -287,7 +290,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure and write the page."""
     parser = argparse.ArgumentParser(prog="python -m experiments trust", description=__doc__)
     parser.add_argument("collections", nargs="*", default=list(COLLECTIONS))
-    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
     parser.add_argument("--forgotten", action="store_true", help="forget 30 %% of the tags")
     parser.add_argument("--output", type=Path, default=made.RESULTS)

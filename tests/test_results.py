@@ -14,7 +14,6 @@ from tagkin.cli.commands.train import SPREADS
 MADE = json.loads((made.RESULTS / "made.json").read_text())
 MEASURED_BEFORE = {
     *("audit-precision.csv", "audit-reliability.csv", "audit-reliability.svg"),
-    *("names-alone.csv", "words-forms.csv", "words.csv"),
     *(
         f"benchmarks/{name}.csv"
         for name in (

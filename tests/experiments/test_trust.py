@@ -1,6 +1,5 @@
 """What is measured of small collections, on one that is made."""
 
-import csv
 import re
 from types import SimpleNamespace
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from experiments import made
 from experiments.trust import ASKED, FORGOTTEN, measure_forgotten, write_page
 
 
@@ -32,10 +32,7 @@ def test_a_forgotten_tag_counts_as_wrong_and_is_right(collection):
 
 def test_a_page_of_what_was_measured(collection, tmp_path):
     row = {"collection": "photos", **measure_forgotten(collection, 200, 0)}
-    with (tmp_path / "trust-forgotten.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(row))
-        writer.writeheader()
-        writer.writerow(row)
+    made.write(tmp_path / "trust-forgotten.csv", [{**row, "nothing to measure": np.nan}])
     (tmp_path / "names-alone.csv").write_text("collection,least\nphotos,0.5\n")
     write_page([], tmp_path)
     page = (tmp_path / "trust.md").read_text(encoding="utf-8")
