@@ -63,6 +63,8 @@ class Needs:
     """There is no model, or it has learned from a part of the tags only."""
     n_new: int
     """Photographs that the model has not suggested tags for."""
+    n_decided: int
+    """Decisions since the last training."""
     is_due: bool
     """Whether a new fit is worthwhile."""
 
@@ -97,6 +99,7 @@ class CollectionModel(CataloguePart):
             tags=not n_tags,
             model=not trained or not self.exists or self.is_partial,
             n_new=Suggestions(self._db).count_missing(),
+            n_decided=n_decided,
             is_due=fit_pays(n_decided, n_tags + n_rejected)
             or (trained > 0 and n_new_tags >= _ENOUGH_NEW)
             or (not trained and self._can_start_from_tags()),
