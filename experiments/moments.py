@@ -27,7 +27,6 @@ from scipy import stats
 from experiments import made
 from experiments.problem import data_folder
 from tagkin import FeatureAnnotator
-from tagkin.errors import StorageError
 from tagkin.tag_meanings import CaptionEncoder, NamePrior
 
 __all__ = ["Personal", "load_personal", "main", "split_cases"]
@@ -67,10 +66,7 @@ class Personal(NamedTuple):
 
 def load_personal(name: str) -> Personal:
     """Read a collection of ../shared/data/personal."""
-    file = data_folder() / "personal" / f"{name}.npz"
-    if not file.is_file():
-        raise StorageError(f"{file} is not there. Set TAGKIN_DATA to the folder with personal/.")
-    stored = np.load(file)
+    stored = np.load(data_folder() / "personal" / f"{name}.npz")
     tags = [json.loads(str(text)) for text in stored["tags"]]
     rows = [i for i, row in enumerate(tags) if row and np.isfinite(stored["seconds"][i])]
     n, has = len(tags), stored.files
