@@ -27,7 +27,6 @@ from tests.server.window import chromium
 
 BARE = BUILD / "bare"
 HOME, PERSON = Path("/home/person"), 1000
-MIRROR = "http://deb.debian.org/debian"
 # The mount is in a namespace of its own, so it ends with the program.
 INSIDE = f'mount -t proc proc {BARE}/proc && exec chroot --userspec={PERSON}:{PERSON} {BARE} "$@"'
 ENTER = ["unshare", "--mount", "sh", "-c", INSIDE, "-", "env", "-i", "PATH=/usr/bin:/bin"]
@@ -40,7 +39,7 @@ PATIENCE = 900_000  # ms; a busy machine is no fault
 def make_bare(package: Path) -> int:
     """Make a bare Debian, install the package there, and return how many megabytes it takes."""
     shutil.rmtree(BARE, ignore_errors=True)
-    run("debootstrap", "--variant=minbase", "bookworm", BARE, MIRROR)
+    run("debootstrap", "--variant=minbase", "bookworm", BARE)
     if shutil.which("python3", path=f"{BARE}/usr/bin"):
         raise SystemExit("This Debian has a Python, so it shows nothing.")
     shutil.copy(package, BARE / "tagkin.deb")

@@ -21,7 +21,6 @@ from pathlib import Path
 from urllib.request import HTTPCookieProcessor, build_opener
 
 from release.bundle import BUILD, ROOT, run
-from release.try_bundle import MIRROR
 from tagkin.scenes import make_scenes
 
 FILE = ROOT / "packaging" / "container" / "Containerfile"
@@ -90,7 +89,7 @@ def main() -> None:
     shutil.rmtree(CONTAINER, ignore_errors=True)
     base = CONTAINER / "base"
     base.parent.mkdir(parents=True)
-    run("debootstrap", "--variant=minbase", "bookworm", base, MIRROR)
+    run("debootstrap", "--variant=minbase", "bookworm", base)
     if certificates := os.environ.get("PIP_CERT"):
         # at a place of its own: a package brings others to the usual place
         shutil.copy(certificates, base / "pip.pem")
