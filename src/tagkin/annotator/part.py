@@ -61,12 +61,12 @@ class Part:
         if n_rounds is None:
             n_rounds = KINDS.rounds if n < SIZES.many else 1
         rounds = problem.split(n_folds(n), n_rounds)
-        n_parts = min(int(one.folds.max()) + 1 for one in rounds)
-        folds = [Fold.of(one.folds % n_parts, k) for one in rounds for k in range(n_parts)]
+        n_parts = min(int(r.folds.max()) + 1 for r in rounds)
+        folds = [Fold.of(r.folds % n_parts, k) for r in rounds for k in range(n_parts)]
         rows, kinds = np.tile(np.arange(n), len(rounds)), np.concatenate([r.kinds for r in rounds])
         clusters = None
         if problem.occasions is not None:
-            clusters = np.concatenate([one.clusters for one in rounds])
+            clusters = np.concatenate([r.clusters for r in rounds])
         return cls(folds, rows, columns, kinds, clusters, n_rounds=len(rounds))
 
     @classmethod

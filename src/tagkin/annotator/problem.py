@@ -256,7 +256,7 @@ class Problem:
         _, leaders, members = np.unique(self.groups[order], return_index=True, return_inverse=True)
         leads = np.empty(n, np.intp)
         leads[order] = order[leaders[members]]
-        return [Round(one.folds[leads], one.kinds[leads], one.clusters) for one in rounds]
+        return [Round(r.folds[leads], r.kinds[leads], r.clusters) for r in rounds]
 
     def _number_folds(self, n_parts: int) -> np.ndarray:
         """Return the fold of each image, shape (N,).

@@ -84,7 +84,7 @@ def _fail(text: str) -> NoReturn:
 
 @contextlib.contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """Show warnings that are meant for people as notes, once each; hide the others."""
+    """Show warnings for people as notes, once each; hide the others."""
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

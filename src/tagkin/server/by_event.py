@@ -35,18 +35,18 @@ def group_cards(catalogue: Catalogue, cards: Sequence[Answer]) -> list[Group]:
 
     If these lie in several folders, each folder is a group. Cards without a time keep their order.
     """
-    moments = read_moments(catalogue.database, [one["content"] for one in cards])
-    timed = [one for one in cards if not np.isnat(moments[one["content"]].time)]
-    times = np.array([moments[one["content"]].time for one in timed], dtype="datetime64[ms]")
+    moments = read_moments(catalogue.database, [entry["content"] for entry in cards])
+    timed = [entry for entry in cards if not np.isnat(moments[entry["content"]].time)]
+    times = np.array([moments[entry["content"]].time for entry in timed], dtype="datetime64[ms]")
     numbers = split_events(times)
     events: dict[int, list[Answer]] = {}
     for at in np.argsort(times, kind="stable").tolist():
         events.setdefault(int(numbers[at]), []).append(timed[at])
     folders: dict[str, list[Answer]] = {}
-    for one in cards:
-        moment = moments[one["content"]]
+    for entry in cards:
+        moment = moments[entry["content"]]
         if np.isnat(moment.time):
-            folders.setdefault(moment.folder, []).append(one)
+            folders.setdefault(moment.folder, []).append(entry)
     groups = [(title([moments[c["content"]] for c in event]), event) for event in events.values()]
     groups += [
         (_UNTIMED if len(folders) == 1 else untimed_title(folder), folders[folder])
