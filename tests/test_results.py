@@ -13,7 +13,6 @@ from tagkin.cli.commands.train import SPREADS
 
 MADE = json.loads((made.RESULTS / "made.json").read_text())
 MEASURED_BEFORE = {
-    *("audit-precision.csv", "audit-reliability.csv", "audit-reliability.svg"),
     *(
         f"benchmarks/{name}.csv"
         for name in (
