@@ -15,7 +15,7 @@ MADE = json.loads((made.RESULTS / "made.json").read_text())
 MEASURED_BEFORE = {
     f"benchmarks/{name}.csv"
     for name in (
-        *("catalogue", "catalogue-queries", "review", "review-requests"),
+        *("review", "review-requests"),
         *("scale", "scale-serving"),  # on 16 cores
     )
 }
