@@ -40,6 +40,11 @@ window.setTimeout = (call, ms, ...given) =>
   later(call, ms >= 1000 && ms !== 2000 ? 1e9 : ms, ...given);
 """
 
+LISTEN = """() => {
+  window.heard = false;
+  addEventListener("keydown", () => (window.heard = true), { once: true, capture: true });
+}"""
+
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Any]:
@@ -101,9 +106,21 @@ class Window:
         return self.page
 
     def press(self, *keys: str) -> None:
+        """Press keys. One that a busy browser loses is pressed again."""
         for key in keys:
             self.page.wait_for_load_state()  # or a page that was gone to does not hear it yet
+            self.page.evaluate(LISTEN)
             self.page.keyboard.press(key)
+            if self._has_missed_key():
+                self.page.keyboard.press(key)
+
+    def _has_missed_key(self) -> bool:
+        from playwright.sync_api import Error
+
+        try:
+            return self.page.evaluate("window.heard === false")
+        except Error:  # the key led to another page
+            return False
 
     def shows(self, text: str) -> None:
         """Wait until the page shows a message."""
