@@ -164,5 +164,5 @@ def test_the_map_stays_while_the_page_around_it_changes(
     page.locator(".facts", has_text="1 accepted, 0 rejected").wait_for()
     window.settle()
     assert page.locator("#map .peek").is_visible()
-    window.press("Enter")
+    page.keyboard.press("Enter")
     page.wait_for_url(f"**/photographs/{content}")
