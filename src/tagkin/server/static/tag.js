@@ -8,9 +8,11 @@ import { go, onShown, prepare } from "./page.js";
 import { decide, sayFinished, sayStored, shownOf } from "./state.js";
 
 const grid = () => find("#grid");
-const asked = () => remembered("n") ?? "60";
-const addressOf = (tag, after) =>
-  withFilters(`tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`);
+
+function addressOf(tag, after) {
+  const given = Object.entries({ n: remembered("n"), after }).filter(([, value]) => value);
+  return withFilters(given.length ? `tags/${tag}?${new URLSearchParams(given)}` : `tags/${tag}`);
+}
 
 let isTold = false; // that the questions which are left pay little
 
