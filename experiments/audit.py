@@ -29,7 +29,7 @@ __all__ = [
     "chosen_rows",
     "data",
     "injected",
-    "judged",
+    "judge",
     "named",
     "named_on",
     "run",
@@ -161,7 +161,7 @@ def injected(Y: np.ndarray, kind: str, share: float, seed: int = SEED + 1) -> np
     return Y
 
 
-def judged(name: str, kind: str, share: float, results: Path, draw: int = 0) -> dict[str, Judged]:
+def judge(name: str, kind: str, share: float, results: Path, draw: int = 0) -> dict[str, Judged]:
     """Findings of the annotator: "wrong" ones and "missing" ones. They are computed once."""
     path = results / "audit" / f"{name}-{kind}-{share:g}{f'-{draw}' if draw else ''}.npz"
     if not path.exists():
@@ -200,7 +200,6 @@ def store_findings(
         pair=np.ravel_multi_index(at, Y.shape),
         n_errors=(truth != Y).sum(),
         shares=[estimator.errors_.wrong_share, estimator.errors_.missing_share],
-        held_out=estimator.held_out_.toarray(),
     )
 
 
@@ -229,7 +228,7 @@ def run(results: Path, target: Path) -> None:
     found: dict[Case, dict[str, Judged]] = {}
     for case in cases:
         name, kind, share = case
-        draws = [judged(*case, results, draw) for draw in range(N_DRAWS.get(share, 1))]
+        draws = [judge(*case, results, draw) for draw in range(N_DRAWS.get(share, 1))]
         found[case] = {k: Judged.together([one[k] for one in draws]) for k in KINDS}
         print(f"{name}, {share:.0%} {kind}: {draws[0][kind].precision():.1f}", flush=True)
         write_rows("audit-reliability", HEADER, _reliability(found), target)

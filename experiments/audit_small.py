@@ -60,7 +60,7 @@ def _open_pool(name: str) -> tuple[Dataset, np.ndarray]:
     return dataset, rows[np.random.default_rng(5).permutation(len(rows))[len(rows) // 2 :]]
 
 
-def judged(name: str, n: int, kind: str, share: float, results: Path) -> dict[str, Judged]:
+def judge(name: str, n: int, kind: str, share: float, results: Path) -> dict[str, Judged]:
     """Findings in all draws of n images; they are computed once."""
     found = []
     for draw in range(N_DRAWS[n]):
@@ -88,9 +88,9 @@ def run(results: Path, target: Path) -> None:
     rows: list[list[Any]] = []
     for name in ("coco", "flickr8k"):
         for n, n_draws in N_DRAWS.items():
-            nothing = judged(name, n, "wrong", 0.0, results)
+            nothing = judge(name, n, "wrong", 0.0, results)
             for kind in KINDS:
-                found = {share: judged(name, n, kind, share, results)[kind] for share in SHARES}
+                found = {share: judge(name, n, kind, share, results)[kind] for share in SHARES}
                 cases = {f"{share:g}": one for share, one in found.items()}
                 cases = {"0": nothing[kind], **cases, "all": Judged.together(list(found.values()))}
                 for case, one in cases.items():

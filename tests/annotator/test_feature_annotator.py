@@ -43,7 +43,7 @@ def test_an_annotator_is_this_estimator_with_photographs_in_front(synthetic, X):
     groups = fitted.model_.groups  # by the names of the files
     by_tags = FeatureAnnotator().fit(X[:N], synthetic.tags[:N], groups=groups)
     np.testing.assert_allclose(
-        fitted.model_.held_out.toarray(), by_tags.held_out_.toarray(), atol=1e-5
+        fitted.model_.belonging.toarray(), by_tags.belonging_.toarray(), atol=1e-5
     )
     photos = fitted.suggest(seen(X[N:], first=N), precision=0.8)
     images = by_tags.suggest(X[N:], precision=0.8)
@@ -240,7 +240,7 @@ def test_images_of_one_group_are_held_out_together():
     together = clone(alone).fit(X, Y, groups=groups)
     annotator = clone(alone).fit(X, Y)  # near-copies are found
     sure, unsure, too = (
-        model.held_out_.toarray()[Y].mean() for model in (alone, together, annotator)
+        model.belonging_.toarray()[Y].mean() for model in (alone, together, annotator)
     )
     assert sure > 0.9
     assert unsure < 0.5

@@ -41,8 +41,8 @@ def test_settings_and_the_audit_are_those_of_complete_images(fitted, X, labels):
     settings = alone.method_.n_neighbors, alone.method_.temperature
     assert (fitted.method_.n_neighbors, fitted.method_.temperature) == settings
     np.testing.assert_array_equal(fitted.model_.complete, np.arange(N) < N_COMPLETE)
-    assert fitted.held_out_.shape == (N, len(NAMES))
-    assert not fitted.held_out_[N_COMPLETE:].nnz
+    assert fitted.belonging_.shape == (N, len(NAMES))
+    assert not fitted.belonging_[N_COMPLETE:].nnz
     assert {finding.image for finding in fitted.audit(10_000)} <= set(range(N_COMPLETE))
     indices = fitted.space_.landmarks.indices
     np.testing.assert_allclose(X[indices], fitted.space_.landmarks.points, rtol=1e-6)

@@ -89,8 +89,8 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
         progress=lambda *at: steps.append(at),
     )
     there = Y.toarray() > 0
-    assert (learned.held_out.toarray()[there] > 0).all()
-    assert learned.held_out.data.max() <= 1
+    assert (learned.belonging.toarray()[there] > 0).all()
+    assert learned.belonging.data.max() <= 1
     done = [at[1] for at in steps]
     assert done == sorted(done)
     assert steps[-1][1] == steps[-1][2]

@@ -68,13 +68,13 @@ def test_a_label_of_one_series_teaches_no_weights():
     scores = hold_out(part, FoldModels(problem, part, recipe).score_fold)
     held_out = calibrate_held_out(problem, part, scores)
     known = np.arange(8) < 6
-    np.testing.assert_array_equal(held_out.judged, known)
+    np.testing.assert_array_equal(held_out.testable, known)
     measured = cross_validate(problem, recipe)
     halves = quality.split_into_halves(200, series, 0)
     for rows, others in zip(halves, reversed(halves), strict=True):
         of_others, groups = held_out.scores.take(others), series[others]
         calibration = fit_calibration(
-            of_others, problem.Y[others], groups=groups, judged=known
+            of_others, problem.Y[others], groups=groups, testable=known
         ).calibration
         P = calibration.probabilities(calibration.mix(held_out.scores.take(rows).all))
         np.testing.assert_allclose(measured.confidences[rows], P, rtol=1e-4)

@@ -230,8 +230,8 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
     plain = learn(Problem(X, Labels.of(Y)), recipe)
     P = [probabilities(annotator, data[0][N : N + 50]) for annotator in (by_part, plain)]
     np.testing.assert_allclose(P[0], P[1], rtol=1e-5, atol=1e-7)
-    held_out = (model.held_out.toarray() for model in (by_part, plain))
-    np.testing.assert_allclose(*held_out, atol=1e-6)
+    belonging = (model.belonging.toarray() for model in (by_part, plain))
+    np.testing.assert_allclose(*belonging, atol=1e-6)
 
 
 def test_a_limit_that_is_not_reached_leaves_all_scores(monkeypatch):
@@ -250,7 +250,7 @@ def test_labels_beyond_the_limit_get_what_is_usual(data, both):
     learned = learn(Problem(X, Labels.of(Y)), recipe, part=part)
     mixture = learned.calibration.mixture
     np.testing.assert_array_equal(mixture.weights[1::2], [mixture.common] * (D // 2))
-    assert set(np.flatnonzero(np.diff(learned.held_out.indptr))) == set(range(N))
+    assert set(np.flatnonzero(np.diff(learned.belonging.indptr))) == set(range(N))
 
 
 def test_the_space_has_no_more_dimensions_than_fit(data, both):
@@ -263,15 +263,15 @@ def test_the_space_has_no_more_dimensions_than_fit(data, both):
 
 
 def test_images_held_out_are_judged(data, both, part):
-    held_out, Y = both[0].held_out, data[1][:N]
+    belonging, Y = both[0].belonging, data[1][:N]
     rows = part.rows
-    assert held_out.shape == (N, D)
-    assert set(np.flatnonzero(np.diff(held_out.indptr))) == set(rows)
-    assert set(held_out.indices) <= set(part.columns)
+    assert belonging.shape == (N, D)
+    assert set(np.flatnonzero(np.diff(belonging.indptr))) == set(rows)
+    assert set(belonging.indices) <= set(part.columns)
     carried = Y[rows][:, part.columns].tocoo()
-    noted = held_out[rows][:, part.columns]
+    noted = belonging[rows][:, part.columns]
     assert all(noted[i, j] > 0 for i, j in zip(carried.row, carried.col, strict=True))
-    np.testing.assert_allclose(held_out.data, np.clip(held_out.data, 0, 1))
+    np.testing.assert_allclose(belonging.data, np.clip(belonging.data, 0, 1))
 
 
 def test_decisions_of_held_out_images_count(data, part):

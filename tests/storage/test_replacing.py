@@ -126,7 +126,7 @@ def kill_adding(folder, stride):
     def check(step):
         loaded = load(folder)
         assert loaded.method_.labels.shape[0] in (50, 60)
-        assert loaded.held_out_.shape == loaded.method_.labels.shape
+        assert loaded.belonging_.shape == loaded.method_.labels.shape
         assert len(loaded.suggest(X_new[:1])) == 1
 
     return kill_everywhere(work, prepare, check, stride=stride)

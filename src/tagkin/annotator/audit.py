@@ -25,13 +25,13 @@ _LEAST = float(np.finfo(np.float32).eps)
 
 
 def error_probabilities(
-    held_out: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors
+    belonging: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the probability that each present label is wrong, and each absent label missing.
 
     Parameters
     ----------
-    held_out : CSR array of shape (N, D)
+    belonging : CSR array of shape (N, D)
         Probability q that a label belongs, by models that had not seen the image; 0 if unknown.
     Y : CSR array of shape (N, D)
         Present labels.
@@ -41,11 +41,11 @@ def error_probabilities(
     Returns
     -------
     rows, columns : int arrays of shape (m,)
-        Image and label of every entry of `held_out`.
+        Image and label of every entry of `belonging`.
     probability : float64 array of shape (m,)
         (1−q)a / ((1−q)a + q(1−e)) for a present label, qe / (qe + (1−q)(1−a)) for an absent one.
     """
-    entries = held_out.tocoo()
+    entries = belonging.tocoo()
     present = _is_present(Y, entries.row, entries.col)
     q = np.clip(entries.data.astype(np.float64), 1e-30, 1 - 1e-9)
     rates = errors.wrong_rates[entries.col], errors.missing_rates[entries.col]
@@ -67,7 +67,7 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
     """
     _check_request(n, kind)
     check_integer("n_kin", n_kin, 0)
-    doubts = _Doubts.of(model.held_out, model.method.labels, model.errors)
+    doubts = _Doubts.of(model.belonging, model.method.labels, model.errors)
     rejected = _is_present(model.rejected, doubts.images, doubts.labels)
     doubts = doubts.take(doubts.present | ~rejected).most_likely(n, kind)
     missing = np.where(doubts.present, -1, doubts.labels)
@@ -137,8 +137,8 @@ def audit_labels(
         p = np.clip(p, _LEAST, 1 - _LEAST)
         logits[rows] = np.log(p) - np.log1p(-p)
     codes = None if groups is None else check_groups(groups, len(logits))
-    errors, judged = judge_labels(logits, labels.astype(np.float64), codes)
-    doubts = _Doubts.of(judged, labels, errors).most_likely(n, kind)
+    errors, belonging = judge_labels(logits, labels.astype(np.float64), codes)
+    doubts = _Doubts.of(belonging, labels, errors).most_likely(n, kind)
     names = label_names(Y)
     classes = np.arange(labels.shape[1]) if names is None else names
     return doubts.list_findings(classes, [()] * len(doubts.images))
@@ -162,10 +162,10 @@ class _Doubts(NamedTuple):
 
     @classmethod
     def of(
-        cls, held_out: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors
+        cls, belonging: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors
     ) -> _Doubts:
         """Return an entry for each held-out probability, by `error_probabilities`."""
-        rows, columns, p = error_probabilities(held_out, Y, errors)
+        rows, columns, p = error_probabilities(belonging, Y, errors)
         return cls(rows, columns, _is_present(Y, rows, columns), p)
 
     def take(self, entries: np.ndarray) -> _Doubts:

@@ -72,12 +72,12 @@ def extend(model: Model, images: AddedImages) -> Model:
     before = model.occasions
     if before is not None:
         before = before.join(None if occasions is None else occasions.take(new), len(new))
-    held_out = model.held_out.copy()
-    held_out.resize(labels.shape)
+    belonging = model.belonging.copy()
+    belonging.resize(labels.shape)
     return replace(
         model,
         method=method.relabel(labels, **known_now),
-        held_out=held_out,
+        belonging=belonging,
         occasions=before,
         rejected=rejections,
         groups=np.append(model.groups, model.groups.max() + 1 + np.arange(len(new))),

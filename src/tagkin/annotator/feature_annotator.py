@@ -86,7 +86,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         The fitted vocabulary and the N lists of tags; both None after a fit of a matrix.
     space_, method_, calibration_
         `method_.labels` (N×D) are the labels of the images learned from.
-    held_out_ : CSR array of shape (N, D)
+    belonging_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
         How often labels are wrong and missing, for `audit`.
@@ -117,7 +117,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     space_ = property(attrgetter("model_.space"))
     method_ = property(attrgetter("model_.method"))
     calibration_ = property(attrgetter("model_.calibration"))
-    held_out_ = property(attrgetter("model_.held_out"))
+    belonging_ = property(attrgetter("model_.belonging"))
     errors_ = property(attrgetter("model_.errors"))
     names_ = property(attrgetter("model_.names"))
 

@@ -132,7 +132,7 @@ class HeldOut(NamedTuple):
     """Confidences of other kinds."""
     names: NameTable | None
     """Meanings of all label names, if there is a prior."""
-    judged: np.ndarray
+    testable: np.ndarray
     """Labels whose scores can be compared between images, bool, shape (C,). A model that has not
     seen a label scores all images alike, the label's own image among them. This says nothing about
     the scores of models that have seen the label."""
@@ -194,7 +194,7 @@ def calibrate_held_out(problem: Problem, part: Part, learned: tuple[np.ndarray, 
     n_learned = len(learned) - (0 if problem.occasions is None else len(problem.occasions.inputs))
     entries = HeldOutScores(learned[:n_learned], by_name, learned[n_learned:])
     complete, labels = problem.complete, part.labels(problem.Y)
-    judged = np.all([count_images(labels[fold.known]) > 0 for fold in part.folds], axis=0)
+    testable = np.all([count_images(labels[fold.known]) > 0 for fold in part.folds], axis=0)
     is_complete = np.ones(len(part.rows), bool) if complete is None else complete[part.rows]
 
     def calibrate(rows: np.ndarray) -> Calibrated:
@@ -208,7 +208,7 @@ def calibrate_held_out(problem: Problem, part: Part, learned: tuple[np.ndarray, 
             labels[images],
             labels=labels if complete is None else labels[complete],
             groups=None if problem.groups is None else problem.groups[images],
-            judged=judged,
+            testable=testable,
             clusters=None if part.clusters is None else part.clusters[rows],
         )
 
@@ -231,7 +231,7 @@ def calibrate_held_out(problem: Problem, part: Part, learned: tuple[np.ndarray, 
     else:
         log_odds = near.calibration.mix(scores.all)
     log_odds[is_scored] = near.log_odds[np.searchsorted(rows, chosen[is_scored])]
-    return HeldOut(scores, near._replace(log_odds=log_odds), by_kind, table, judged, entries)
+    return HeldOut(scores, near._replace(log_odds=log_odds), by_kind, table, testable, entries)
 
 
 def _score_as_near(

@@ -69,7 +69,7 @@ def add_incomplete(
     everything = _fit_like(model, problem, recipe, np.arange(n), expected)
     added = replace(
         everything,
-        held_out=spread_rows(model.held_out, rows, n),
+        belonging=spread_rows(model.belonging, rows, n),
         rejected=problem.labels.rejected,
         groups=np.arange(n) if problem.groups is None else problem.groups,
         tags=None if source is None else source.tags,

@@ -84,7 +84,7 @@ def learn(
         # Judge the labels of the held-out images.
         scored_groups = None if groups is None else groups[part.images]
         logits = audit_logits(held_out, part.labels(Y))
-        errors, judged = judge_labels(logits, part.truth(Y), scored_groups)
+        errors, belonging = judge_labels(logits, part.truth(Y), scored_groups)
 
         # Keep what new images and the audit need.
         model = Model(
@@ -92,7 +92,7 @@ def learn(
             method=method.model_,
             calibration=calibrated.calibration,
             errors=errors,
-            held_out=judged,
+            belonging=belonging,
             rejected=images.labels.rejected,
             groups=np.arange(len(X)) if groups is None else groups,
             names=held_out.names,
@@ -202,7 +202,7 @@ def expand(model: Model, problem: Problem, part: Part) -> Model:
         levels = share_logits(problem.Y) + frequency_levels(count_images(problem.Y), n)
         calibration = calibration.spread(columns, centers, levels)
         by_kind = None if by_kind is None else by_kind.spread(columns, centers, levels)
-    scored = model.held_out
+    scored = model.belonging
     entries = scored.data, columns[scored.indices], scored.indptr
     wide = scipy.sparse.csr_array(entries, shape=(len(part.images), n_labels))
     return replace(
@@ -210,7 +210,7 @@ def expand(model: Model, problem: Problem, part: Part) -> Model:
         calibration=calibration,
         by_kind=by_kind,
         errors=model.errors.spread(columns, n_labels),
-        held_out=spread_rows(wide, part.images, n),
+        belonging=spread_rows(wide, part.images, n),
     )
 
 
@@ -230,7 +230,7 @@ def keep_open(model: Model, problem: Problem, part: Part, calibrated: Calibrated
     entries = scores, (part.images[others][rows], part.columns[columns])
     return replace(
         model,
-        held_out=scipy.sparse.csr_array(is_audited @ model.held_out),
+        belonging=scipy.sparse.csr_array(is_audited @ model.belonging),
         unknown_scores=scipy.sparse.csr_array(entries, shape=(n, n_labels)),
     )
 

@@ -49,7 +49,7 @@ class Model:
     calibration: Calibration
     errors: LabelErrors
     """How often labels are wrong, and how often missing."""
-    held_out: Annotated[scipy.sparse.csr_array, Sparse("N", "D", high=1)]
+    belonging: Annotated[scipy.sparse.csr_array, Sparse("N", "D", high=1)]
     """Probability (N×D) that the labels of an image belong there, and the most probable of its
     absent labels, by models that had not seen the image."""
     rejected: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]

@@ -178,11 +178,11 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
         return calibrate_held_out(problem, part, learned)
 
     held_out = calibrate(problem, recipe)
-    judged, entries = held_out.judged, part.entries_as(Kind.EVENT)
+    testable, entries = held_out.testable, part.entries_as(Kind.EVENT)
     scores = held_out.entries.take(entries)
 
     def measure(scores: HeldOutScores) -> dict[str, float]:
-        return evaluate(Y, fit_calibration(scores, Y, groups=groups, judged=judged).log_odds)
+        return evaluate(Y, fit_calibration(scores, Y, groups=groups, testable=testable).log_odds)
 
     visual = measure(calibrate(problem, Recipe(None, recipe.method)).entries.take(entries))
     P = np.empty(Y.shape, dtype=np.float32)
@@ -192,7 +192,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     for rows, others in zip(halves, reversed(halves), strict=True):
         mates = None if groups is None else groups[others]
         some = scores.take(others)
-        calibration = fit_calibration(some, Y[others], groups=mates, judged=judged).calibration
+        calibration = fit_calibration(some, Y[others], groups=mates, testable=testable).calibration
         P[rows] = calibration.probabilities(calibration.mix(scores.take(rows).all))
         thresholds[:, rows] = [[calibration.threshold(wanted)] for wanted in _PRECISIONS]
     how = f"{len(part.folds) // part.n_rounds}-fold cross-validation on "

@@ -58,7 +58,7 @@ def fit_calibration(
     *,
     labels: scipy.sparse.csr_array | None = None,
     groups: Array | None = None,
-    judged: np.ndarray | None = None,
+    testable: np.ndarray | None = None,
     clusters: np.ndarray | None = None,
 ) -> Calibrated:
     """Learn probabilities of labels from scores of held-out images.
@@ -76,7 +76,7 @@ def fit_calibration(
     labels : CSR array of shape (N, D), optional
         Labels of all images, if only n of them were held out.
     groups : int array of shape (n,), optional
-    judged : bool array of shape (D,), optional
+    testable : bool array of shape (D,), optional
         Labels whose scores can be compared between images. Default: all.
     clusters : int array of shape (n,), optional
         Images that were held out together, such as those of an event. Their errors are alike, so
@@ -89,8 +89,8 @@ def fit_calibration(
     positive_weights = np.exp(levels)
     present = np.bincount(Y.indices, minlength=n_labels)
     can_judge = (present > 0) & (present < n)
-    if judged is not None:
-        can_judge &= judged
+    if testable is not None:
+        can_judge &= testable
     columns = _standardize(scores, shares)
     mixture, log_odds = fit_mixture(columns, Y, shares + levels, positive_weights, can_judge)
     codes = np.arange(n) if groups is None else check_groups(groups, n)  # from 0

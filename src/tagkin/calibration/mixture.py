@@ -162,7 +162,7 @@ def fit_mixture(
     Y: scipy.sparse.csr_array,
     levels: np.ndarray,
     positive_weights: np.ndarray,
-    judged: np.ndarray,
+    testable: np.ndarray,
 ) -> tuple[Mixture, np.ndarray]:
     """Fit weights of scores, and return them with log-odds (n×D) of the same images.
 
@@ -188,13 +188,13 @@ def fit_mixture(
         ℓ, log-odds of each label's expected share of new images.
     positive_weights : array of shape (D,)
         Weight of an image with the label; one without it has weight 1.
-    judged : bool array of shape (D,)
+    testable : bool array of shape (D,)
         Labels to learn from; the others get the common weights. If some scores are not learned
         ones, the others teach the common weights of these: their learned scores count as 0.
     """
     by_label = scipy.sparse.csc_array(Y)
     n, n_labels = Y.shape
-    common = _fit_common(columns, by_label, levels, positive_weights, judged)
+    common = _fit_common(columns, by_label, levels, positive_weights, testable)
     pull = columns.pull
     low = np.append(MIXING.least * common[:-1], -np.inf)
     prior = np.tile(common, (n_labels, 1))
@@ -203,7 +203,7 @@ def fit_mixture(
     for labels in _label_blocks(n_labels, n * (len(pull) + 2)):
         x, weights = columns.block(labels), positive_weights[labels, None]
         present = by_label[:, labels].toarray().T > 0
-        learned = judged[labels]
+        learned = testable[labels]
         inverse = np.zeros((len(x), len(pull), len(pull)))
         if learned.any():
             some = _Pairs(x[learned], present[learned], weights[learned])
@@ -286,13 +286,13 @@ def _fit_common(
     by_label: scipy.sparse.csc_array,
     levels: np.ndarray,
     positive_weights: np.ndarray,
-    judged: np.ndarray,
+    testable: np.ndarray,
 ) -> np.ndarray:
     """Return θ₀, shape (k + 1,): the weights that make all labels together most likely."""
     n, n_labels = by_label.shape
     counts = np.diff(by_label.indptr)
-    # the name of a label says the same in every fold, so labels that are not judged tell its worth
-    taught = judged if columns.learned.all() else (counts > 0) & (counts < n)
+    # a name says the same in every fold, so labels that cannot be tested tell its worth, too
+    taught = testable if columns.learned.all() else (counts > 0) & (counts < n)
     rows = np.arange(n)[:: max(1, -(-n * n_labels // MIXING.most_pairs))]
     start = np.append(columns.start, 0.0)
     start_pull = columns.start_pull
@@ -301,7 +301,7 @@ def _fit_common(
         some = np.arange(n_labels)[labels][taught[labels]]
         if len(some):
             x = columns.block(labels, rows)[taught[labels]]
-            x[np.ix_(~judged[some], np.append(columns.learned, False))] = 0
+            x[np.ix_(~testable[some], np.append(columns.learned, False))] = 0
             present = by_label[:, some][rows].toarray().T > 0
             blocks.append((_Pairs(x, present, positive_weights[some, None]), levels[some]))
 

@@ -445,12 +445,12 @@ def _measure_quality(annotator: Annotator) -> dict[str, float]:
     """Return the average precision of each tag on photographs that the training held out."""
     from tagkin.evaluation import average_precision
 
-    held_out = annotator.model_.held_out.tocsc()
-    labels = annotator.method_.labels.tocsc()[: held_out.shape[0]]
+    belonging = annotator.model_.belonging.tocsc()
+    labels = annotator.method_.labels.tocsc()[: belonging.shape[0]]
     names = annotator.vocabulary_.names_
     quality: dict[str, float] = {}
-    for start in range(0, held_out.shape[1], _COLUMNS):
+    for start in range(0, belonging.shape[1], _COLUMNS):
         block = slice(start, start + _COLUMNS)
-        values = average_precision(labels[:, block].tocsr(), held_out[:, block].toarray())
+        values = average_precision(labels[:, block].tocsr(), belonging[:, block].toarray())
         quality |= {n: float(q) for n, q in zip(names[block], values, strict=True) if q == q}
     return quality

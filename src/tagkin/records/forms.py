@@ -113,7 +113,7 @@ def _name_of(cls: type) -> str:
 
 @dataclass(frozen=True)
 class Axes:
-    """Marks a part whose axes have other names outside: ``Annotated[Table, Axes(D="judged")]``."""
+    """Marks a part whose axes have other names outside: ``Annotated[Table, Axes(D="learned")]``."""
 
     names: Mapping[str, str]
 
