@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin import Annotator
 from tagkin.annotator import photograph_reader
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.features import FeatureCache
 from tests.features.test_onnx import write as write_encoder
 from tests.hardening.crafting import settings_of
@@ -155,7 +155,7 @@ def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
     assert opened == 3 * ["efficientnet-lite0-whole"]
     model.backbone = str(write_encoder(tmp_path))
     assert model.read_features([tmp_path / "photo.png"]).features.shape != looked.features.shape
-    with pytest.raises(InvalidInput, match="another version of"):
+    with pytest.raises(DamagedModel, match="another version of"):
         model.suggest(seen(synthetic.X[300:303], first=300))
 
 
@@ -170,7 +170,7 @@ def test_a_model_of_another_backbone_is_refused(fitted, synthetic, tmp_path):
     other = tagkin.load(fitted.save(tmp_path / "model"))
     other.fingerprint_ = "0" * 64
     for use in (other.suggest, other.similar):
-        with pytest.raises(InvalidInput, match="another version of 'efficientnet-lite0-whole'"):
+        with pytest.raises(DamagedModel, match="another version of 'efficientnet-lite0-whole'"):
             use(seen(synthetic.X[:3]))
-    with pytest.raises(InvalidInput, match="another version"):
+    with pytest.raises(DamagedModel, match="another version"):
         other.partial_fit(seen(synthetic.X[:3]), synthetic.tags[:3])

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tagkin import Annotator
 from tagkin.catalogue import Catalogue, open_catalogue, open_for_scan
+from tagkin.errors import DamagedModel
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.images import Failure, content_digest
 from tagkin.progress import SCANNING
@@ -111,6 +113,26 @@ def test_new_photographs_alone_get_suggestions(fresh: Catalogue, root: Path) -> 
     rows = fresh.database.rows("SELECT suggested, count(*) FROM contents GROUP BY 1 ORDER BY 1")
     assert rows == [(before, N_PHOTOGRAPHS), (before + 2, 1)]  # though it cannot be decoded
     assert [run for run, _ in runs(fresh)][-2:] == ["scan", "suggest"]
+
+
+def test_a_model_of_another_version_is_learned_anew(fresh: Catalogue, root: Path) -> None:
+    """Nobody without a terminal could do it; its settings stay."""
+    fresh.scan()
+    fresh.model.refit(Annotator(min_count=84))  # red alone is on so many
+    path = fresh.model.folder / "model.safetensors"
+    for _ in range(2):
+        data = path.read_bytes()
+        path.write_bytes(data.replace(b'"format_version":"', b'"format_version":"9'))
+        with pytest.raises(DamagedModel, match="model format '9"):
+            fresh.model.load()
+        (root / f"new-{len(runs(fresh))}.jpg").write_bytes(b"\xff\xd8%d\xff\xd9" % len(runs(fresh)))
+        fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
+        assert [run for run, _ in runs(fresh)][-3:] == ["scan", "train", "suggest"]
+        assert fresh.model.load()[0].min_count == 84
+    path.write_bytes(path.read_bytes()[:-9])
+    fresh.model.refit()
+    assert fresh.model.load()[0].vocabulary_.names_ == ["red"]
+    check_invariants(fresh)
 
 
 def test_new_tags_of_enough_photographs_are_learned_soon(fresh: Catalogue, root: Path) -> None:

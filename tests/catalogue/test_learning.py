@@ -145,7 +145,7 @@ def test_nothing_to_learn_from(catalogue, folder, rescan):
         sidecar.unlink()
     rescan()
     with pytest.raises(InvalidInput, match="None of the 4 photographs"):
-        catalogue.model.train(None, {})
+        catalogue.model.train(Annotator())
     check_invariants(catalogue)
 
 

@@ -165,7 +165,11 @@ def test_models_that_cannot_be_used(run, world, catalogue):
         path.write_bytes(data.replace(old, new))
         fails(run(*similar), reason)
         fails(run(*similar), "`tagkin train` learns a new one.")
-    path.write_bytes(data)
+    fails(run("suggest", "--dry-run", "--catalogue", catalogue), "learns a new one.")
+    result = run("suggest", "--catalogue", catalogue)
+    assert result.exit_code == 0
+    assert "learns a new one. That happens now." in result.stderr
+    assert "Learned" in result.stderr
     (folder / "model.json").touch()  # as earlier versions had it
     fails(run("train", "--catalogue", catalogue), "model.json). Nothing was changed")
     (folder / "model.json").unlink()

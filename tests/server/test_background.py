@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.catalogue import Catalogue, open_catalogue
+from tagkin import Annotator
+from tagkin.catalogue import Catalogue, open_catalogue, open_for_scan
 from tagkin.server import Review
 from tagkin.server.background import BackgroundFit, FolderWatcher
+from tagkin.server.mapping import CollectionMap
 from tests.catalogue.locking import nobody_writes
-from tests.catalogue.photographs import sidecar_text
+from tests.catalogue.photographs import put_red_and_blue, sidecar_text
 
 from .browser import Browser, Running
 
@@ -135,6 +137,21 @@ def test_a_process_that_dies_says_why(
         f"The fit in the background failed: {why}",
     )
     fit.stop()
+
+
+def test_a_model_of_another_version_is_learned_anew(tmp_path: Path) -> None:
+    """The map needs it, though nothing is new to suggest for."""
+    with open_for_scan(put_red_and_blue(tmp_path / "photos")) as catalogue:
+        catalogue.scan()
+        catalogue.model.refit(Annotator(names=False))
+        path, model = catalogue.model.folder / "model.safetensors", catalogue.model.fingerprint()
+        path.write_bytes(path.read_bytes().replace(b'"format_version":"', b'"format_version":"9'))
+        fit = BackgroundFit(catalogue.path, lambda has_ended: None)
+        assert fit.start(catalogue.model.needs(), "catch-up")
+        fit.wait(300)
+        assert fit.state()["state"] == "done", fit.state()
+        fit.stop()
+        assert model != catalogue.model.fingerprint() == CollectionMap(catalogue.path).model
 
 
 def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:

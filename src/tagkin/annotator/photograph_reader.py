@@ -18,7 +18,7 @@ from tagkin.annotator.photograph_input import (
 )
 from tagkin.annotator.suggestions import split_root
 from tagkin.collection.times import Moments, read_moments
-from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, StorageError
 from tagkin.features import (
     Backbone,
     Extraction,
@@ -93,7 +93,7 @@ class PhotographReader:
         """Raise an error if a model was learned with a backbone of another fingerprint."""
         own = self.backbone.fingerprint
         if own != fingerprint:
-            raise InvalidInput(
+            raise DamagedModel(
                 f"This model was learned with another version of {self.name!r} (fingerprint "
                 f"{fingerprint[:12]}, here {own[:12]}). Use the same weights, or train again."
             )

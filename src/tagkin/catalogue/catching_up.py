@@ -19,7 +19,7 @@ from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.scanner import scan_folder
 from tagkin.catalogue.source import Source
 from tagkin.catalogue.suggest_run import SuggestOptions, SuggestRun
-from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.errors import DamagedModel, InvalidInput, MissingExtra
 from tagkin.images import Failure
 from tagkin.progress import SCANNING, Progress
 
@@ -95,7 +95,7 @@ def _take_step(
             return None
         if n_tagged <= _WORTHWHILE * size:
             return model.refit(new, progress=progress)
-        model.train(new or model.load()[0].unfitted(), {}, n_first=size, progress=progress)
+        model.train(new or model.unfitted(), n_first=size, progress=progress)
         n_first = size * Photographs(database).count().n_photographs // n_tagged
         return model.suggest_for_review(n_first=n_first, progress=progress)
     needs = model.needs()
@@ -104,7 +104,10 @@ def _take_step(
     if not needs.n_new:
         return None
     if not needs.model:
-        return model.suggest_for_review(progress=progress)
+        try:
+            return model.suggest_for_review(progress=progress)
+        except DamagedModel:  # or of another version of tagkin
+            return model.refit(progress=progress)
     if words and (is_scanned or needs.n_new >= _UNTAGGED):
         return _suggest_by_name(model, Annotator(), words, progress)
     return None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tagkin.catalogue.bursts import store_bursts
 from tagkin.catalogue.database import HAS_FILE, CataloguePart, Run
@@ -25,7 +25,7 @@ from tagkin.catalogue.suggest_run import (
 )
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_records import tag_number
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.progress import Progress, silent
 from tagkin.storage import read_checksum
 
@@ -49,6 +49,7 @@ _IS_TAGGED = (
     "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
     "WHERE p.content = c.id AND p.gone IS NULL)"
 )
+_SETTINGS = ("backbone", "min_count")  # of an annotator, that a run of `train` keeps
 _by_digest = attrgetter("digest")  # sorts photographs in a fixed random order
 _COLUMNS = 64  # tags whose quality is measured at once
 
@@ -176,9 +177,9 @@ class CollectionModel(CataloguePart):
         try:
             annotator = storage.load(self.folder)
         except StorageError as error:
-            raise StorageError(f"{error} `tagkin train` learns a new one.") from error
+            raise DamagedModel(f"{error} `tagkin train` learns a new one.") from error
         if not isinstance(annotator, Annotator):
-            raise StorageError(f"{self.folder} is not a model of photographs: train again.")
+            raise DamagedModel(f"{self.folder} is not a model of photographs: train again.")
         annotator.cache = cache
         annotator.set_photographs(self._find_files(annotator), annotator.digests_)
         return annotator, read_checksum(self.folder)
@@ -195,11 +196,25 @@ class CollectionModel(CataloguePart):
 
     def reader(self) -> PhotographReader:
         """Return the reader of photographs with the backbone of the model, or the default one."""
-        from tagkin.annotator import Annotator
         from tagkin.annotator.photograph_reader import PhotographReader
 
-        annotator = self.load()[0] if self.exists else Annotator()
-        return PhotographReader(annotator.backbone)
+        return PhotographReader(self.unfitted().backbone)
+
+    def unfitted(self) -> Annotator:
+        """Return an annotator with the settings of the model, or of a model that cannot be read.
+
+        A model of another version of tagkin cannot be. Without any model, the settings are usual.
+        """
+        from tagkin.annotator import Annotator
+
+        if not self.exists:
+            return Annotator()
+        try:
+            return self.load()[0].unfitted()
+        except DamagedModel:
+            trained = Runs(self._db).last_ended("train")
+            kept: dict[str, Any] = {} if trained is None else dict(trained.parameters)
+            return Annotator(**{key: kept[key] for key in _SETTINGS if key in kept})
 
     # --- training ------------------------------------------------------------------------
 
@@ -251,7 +266,6 @@ class CollectionModel(CataloguePart):
     def train(
         self,
         annotator: Annotator,
-        parameters: Mapping[str, object],
         *,
         n_first: int | None = None,
         progress: Progress | None = None,
@@ -269,8 +283,9 @@ class CollectionModel(CataloguePart):
 
         folder = check_folder(self.folder, overwrite=True)
         n_tagged = self.n_tagged() if n_first is None else n_first
+        settings = {key: getattr(annotator, key) for key in _SETTINGS}
         part = {} if n_first is None else {"partial": True}
-        with self._db.run("train", {**parameters, "tagged": n_tagged, **part}) as run:
+        with self._db.run("train", {**settings, "tagged": n_tagged, **part}) as run:
             contents, _ = self.to_learn_from()
             contents += self.others_than(contents)
             if n_first is not None:
@@ -411,11 +426,7 @@ class CollectionModel(CataloguePart):
         The old model and its suggestions stay until the new model has replaced them. The default is
         an annotator with the settings of the existing model.
         """
-        if annotator is None:
-            from tagkin.annotator import Annotator
-
-            annotator = self.load()[0].unfitted() if self.exists else Annotator()
-        self.train(annotator, {}, progress=progress)
+        self.train(self.unfitted() if annotator is None else annotator, progress=progress)
         return self.suggest_for_review(progress=progress)
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tagkin.cli.output import name_root, note, relative, report_problems, say
-from tagkin.errors import InvalidInput
+from tagkin.errors import DamagedModel, InvalidInput
 from tagkin.progress import Progress
 from tagkin.wording import count, edited_text, name_first
 
 if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
     from tagkin.catalogue import Catalogue, Decided, Filters, Scan, Status
+    from tagkin.features import FeatureCache
 
 _NAMED = 3
 
@@ -120,17 +122,23 @@ def _suggested_nothing(state: Status) -> bool:
     return all(run is None or run.id < last.id for run in (state.last_scan, state.last_train))
 
 
-def train_if_needed(catalogue: Catalogue, step: Progress) -> None:
-    """Train a model if the collection has none."""
-    if catalogue.model.exists:
-        return
-    from tagkin.annotator import Annotator
-
-    annotator = Annotator()
-    run = catalogue.model.train(annotator, {}, progress=step)
+def load_or_train(
+    catalogue: Catalogue, step: Progress, cache: FeatureCache | bool
+) -> tuple[Annotator, str]:
+    """Return the model of a collection and its fingerprint; train it if none can be read."""
+    model = catalogue.model
+    if model.exists:
+        step("Opening the model", 0, 1)
+        try:
+            return model.load(cache)
+        except DamagedModel as error:
+            note(f"{error} That happens now.")
+    annotator = model.unfitted()
+    run = model.train(annotator, progress=step)
     learned = count(len(annotator.vocabulary_.names_), "tag")
     photographs = count(len(annotator.files_), "photograph")
     say(f"Learned {learned} from {photographs} (run {run}).")
+    return model.load(cache)
 
 
 def check_whole(catalogue: Catalogue, folder: Path | None) -> None:

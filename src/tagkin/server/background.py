@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue import Needs, open_catalogue
-from tagkin.errors import TagkinError
+from tagkin.errors import DamagedModel, TagkinError
 from tagkin.images import Failure
 from tagkin.images.formats import suffixes
 from tagkin.progress import SCANNING
@@ -56,7 +56,12 @@ def main(path: str, job: str) -> int:
                 _tell_news(catalogue.model.refit(progress=_tell).failures)
             model = catalogue.model.fingerprint()
             if model is not None and (is_new or CollectionMap(catalogue.path).model != model):
-                write_map(catalogue, *catalogue.model.load(), progress=_tell)
+                try:
+                    learned = catalogue.model.load()
+                except DamagedModel:  # or of another version of tagkin
+                    _tell_news(catalogue.model.refit(progress=_tell).failures)
+                    learned = catalogue.model.load()
+                write_map(catalogue, *learned, progress=_tell)
     except TagkinError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return 1

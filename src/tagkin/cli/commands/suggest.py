@@ -6,10 +6,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import next_command, open_collection, train_if_needed
+from tagkin.cli.catalogues import load_or_train, next_command, open_collection
 from tagkin.cli.output import (
     csv_text,
     data,
@@ -82,10 +83,8 @@ def suggest(
 
             annotator, model = Annotator(cache=cache), None
         else:
-            if not dry_run:
-                train_if_needed(opened, step)
-            step("Opening the model", 0, 1)
-            annotator, model = opened.model.load(cache)
+            read = opened.model.load if dry_run else partial(load_or_train, opened, step)
+            annotator, model = read(cache)
         if words and (unknown := find_unknown_words(words, annotator.reader.require_prior())):
             have = count(len(unknown), "word has", "words have")
             named = name_first(unknown, _N_WORDS)

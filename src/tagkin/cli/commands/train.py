@@ -72,8 +72,7 @@ def train(
             vocabulary, n_used = annotator.new_vocabulary(), len(tags)
             check_enough(vocabulary.fit_transform(tags), are_tags=True)
         else:
-            parameters = {"backbone": backbone, "min_count": min_count}
-            run = opened.model.train(annotator, parameters, progress=step)
+            run = opened.model.train(annotator, progress=step)
             n_found = opened.photographs.count().n_photographs
             vocabulary, n_used = annotator.vocabulary_, sum(map(bool, annotator.tags_))
         n_others = len(opened.model.others_than(contents))
