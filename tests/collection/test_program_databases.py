@@ -5,6 +5,7 @@ import os
 import random
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -404,10 +405,29 @@ def test_eighteen_gigabytes_of_names_take_no_memory(tmp_path, photos):
     assert catalogue.stat().st_size < 5_000_000
 
     def read() -> None:
-        with pytest.raises(InvalidInput, match="a tag has more than 500 characters"):
+        with pytest.raises(InvalidInput, match="'Tags' computes a column"):
             read_tags(catalogue)
 
     within(200_000_000, read, cpu_seconds=60)
+
+
+def test_one_step_of_days_is_refused(tmp_path, photos):
+    """SQLite counts a comparison of 900 million letters as one step."""
+    catalogue = digikam(tmp_path, photos)
+    change(
+        catalogue,
+        """
+        DROP TABLE AlbumRoots;
+        CREATE TABLE AlbumRoots (id INTEGER PRIMARY KEY, identifier TEXT, specificPath TEXT
+            GENERATED ALWAYS AS (CASE WHEN replace(hex(zeroblob(30000)), '0', 'a') || id LIKE
+            '%' || replace(hex(zeroblob(12000)), '0', 'a') || 'b' THEN 'x' ELSE 'y' END) VIRTUAL);
+        INSERT INTO AlbumRoots (id) VALUES (1);
+        """,
+    )
+    start = time.process_time()
+    with pytest.raises(InvalidInput, match="'AlbumRoots' computes a column"):
+        read_tags(catalogue)
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices")

@@ -148,6 +148,16 @@ def test_an_answer_without_end_is_cut(tmp_path, length):
     assert f"answers with more than {http.MAX_BYTES:,} bytes" in error
 
 
+def test_a_chunk_of_fewer_than_no_bytes_has_an_end(tmp_path):
+    """Python's client reads such a chunk until the connection ends."""
+    start = head("transfer-encoding: chunked") + b"-1\r\n"
+    answer = lambda: itertools.chain([start], itertools.repeat(bytes(1 << 20), 2000))  # noqa: E731
+    with HostileServer(answer) as hostile:
+        error, _ = check(hostile.address, tmp_path)
+        assert hostile.n_requests == 1
+    assert f"answers with more than {http.MAX_BYTES:,} bytes" in error
+
+
 @pytest.mark.parametrize("length", ["content-length: 99", "transfer-encoding: chunked"])
 def test_half_an_answer_is_no_answer(tmp_path, length):
     answer = lambda: [head(length, "connection: close") + b'{"major": 3}']  # noqa: E731

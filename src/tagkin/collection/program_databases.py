@@ -66,6 +66,15 @@ class ProgramDatabase:
         """Return the error for a file that is not as the program writes it."""
         return InvalidInput(f"{self.path} is not as {self.program} writes it: {problem}.")
 
+    def check_tables(self) -> None:
+        """Reject columns that are computed: a few bytes can stand for days of work."""
+        query = (
+            "SELECT s.name FROM sqlite_schema s, pragma_table_xinfo(s.name) x WHERE x.hidden > 1 "
+            "AND s.type = 'table' AND s.sql NOT LIKE 'CREATE VIRTUAL TABLE%' LIMIT 1"
+        )
+        for (table,) in self.rows(query, str):
+            raise self.fault(f"{table!r:.80} computes a column")
+
     def check_version(self, query: str, known: range, advice: str) -> None:
         """Reject a database whose version, the result of a query, is not known."""
         (version,) = next(self.rows(query, (int, str, type(None))), (None,))
@@ -181,7 +190,9 @@ def open_database(
                 connection.set_authorizer(_deny_views)
                 steps = count()
                 connection.set_progress_handler(lambda: next(steps) >= MAX_STEPS, _STEP)
-                yield ProgramDatabase(connection, copy, path, program)
+                database = ProgramDatabase(connection, copy, path, program)
+                database.check_tables()
+                yield database
     except (sqlite3.Error, OverflowError, UnicodeError) as error:  # the last in messages of SQLite
         raise InvalidInput(
             f"{path} is damaged or not a catalogue of {program} ({error})."

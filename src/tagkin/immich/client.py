@@ -113,7 +113,7 @@ def read_connection(folder: Path) -> Connection | None:
     """Return the connection in a folder, or None without one."""
     try:
         stored = json.loads((folder / _FILE).read_bytes())
-        return Connection(check_address(stored["address"]), str(stored["key"]))
+        return Connection(check_address(stored["address"]), check_key(str(stored["key"])))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -196,7 +196,9 @@ class Client:
         try:
             value = None if data is None else json.loads(data or b"null")
             if re.search(rb"\\u[dD][89a-fA-F]", data or b""):
-                value = json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+                text = json.dumps(value, ensure_ascii=False)
+                value = None  # two of it may not fit into the memory
+                value = json.loads(_SURROGATE.sub("\ufffd", text))
             return value
         except (ValueError, RecursionError) as error:
             raise UnusableAnswer(

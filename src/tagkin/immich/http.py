@@ -33,8 +33,9 @@ TIMEOUT = 60.0
 """Seconds without a byte, after which a request has failed."""
 DEADLINE = 120.0
 """Seconds of a whole request, however steadily its answer drips."""
-MAX_BYTES = 32 << 20
+MAX_BYTES = 16 << 20
 """Of an answer: 1,000 photographs have 3 MB, and a preview has less."""
+_MAX_RECEIVED = 2 * MAX_BYTES  # of a whole answer, with headers and the sizes of chunks
 _BLOCK = 1 << 16
 
 
@@ -211,6 +212,7 @@ class _Reader(RawIOBase):
 
     def __init__(self, connection: _Connection, sock: socket.socket, file: IOBase):
         self._connection, self._sock, self._file = connection, sock, file
+        self._size = 0
 
     def close(self) -> None:
         self._file.close()
@@ -221,7 +223,13 @@ class _Reader(RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         self._connection.limit_time(self._sock)
-        return self._sock.recv_into(buffer)
+        n_bytes = self._sock.recv_into(buffer)
+        self._size += n_bytes
+        if self._size > _MAX_RECEIVED:  # a chunk whose size is below 0 is read to its end
+            raise ServerError(
+                f"{self._connection.host} answers with more than {MAX_BYTES:,} bytes."
+            )
+        return n_bytes
 
 
 def one_line(text: str) -> str:
