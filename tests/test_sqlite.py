@@ -97,6 +97,20 @@ def test_nothing_is_written_through_a_link_beside_a_database(database, tmp_path,
     assert victim.read_text() == "precious"
 
 
+@pytest.mark.parametrize("mode", ["rw", "ro"])
+@pytest.mark.parametrize("suffix", LOG_SUFFIXES)
+def test_a_log_that_is_another_file_as_well_is_rejected(database, tmp_path, suffix, mode):
+    """SQLite writes through a hard link, into the index of a log even when it only reads."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    os.link(victim, f"{database}{suffix}")
+    with pytest.raises(StorageError, match=f"{suffix} is the same file as another one"):
+        connect(database, mode)
+    assert victim.read_text() == "precious"
+
+
 def test_the_journal_of_a_killed_program_is_rolled_back(database):
     interrupt_transaction(database, "UPDATE t SET value = 'new' || substr(value, 4)")
     assert has_hot_journal(database)

@@ -81,13 +81,22 @@ def has_hot_journal(path: Path) -> bool:
 
 
 def check_journal(path: Path) -> None:
-    """Reject a journal that makes SQLite delete another file.
+    """Reject a journal that makes SQLite delete another file, or a log that is another file.
 
     SQLite rolls back what ``NAME-journal`` holds. If a super-journal is named at its end, SQLite
     then deletes the file of that name, whatever it is. Only transactions in several databases have
     a super-journal, and tagkin attaches no database.
     """
     journal = _journal_of(path)
+    for suffix in LOG_SUFFIXES:
+        beside = Path(f"{os.path.realpath(path)}{suffix}")
+        with contextlib.suppress(FileNotFoundError):
+            status = beside.lstat()  # SQLite itself refuses symbolic links
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                raise StorageError(
+                    f"{beside} is the same file as another one, which would be overwritten. Move "
+                    "it to another folder."
+                )
     _, end = _read_journal(journal)
     if end == _JOURNAL_MAGIC:
         raise StorageError(

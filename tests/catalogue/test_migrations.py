@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, Filters, migrations, open_catalogue, open_for_scan
+from tagkin.catalogue import (
+    ACCEPTED,
+    Filters,
+    database,
+    migrations,
+    open_catalogue,
+    open_for_scan,
+)
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.migrations import MIGRATIONS, SCHEMA_DIGEST, digest_schema, former_copy
 from tagkin.collection.sidecars import tags_of
@@ -133,6 +140,37 @@ def test_every_change_of_the_tables_has_a_migration(former: Former, tmp_path: Pa
         "Append a migration to MIGRATIONS in src/tagkin/catalogue/migrations.py, then set "
         f'SCHEMA_DIGEST there to "{digests[0]}".'
     )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "CREATE VIEW more AS SELECT 1",
+        "CREATE TRIGGER more AFTER INSERT ON runs BEGIN SELECT 1; END",
+        "ALTER TABLE runs RENAME TO old; CREATE VIEW runs AS WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id FROM n WHERE i < 0",
+        "DROP INDEX writes_of_run",
+    ],
+)
+def test_tables_that_are_not_tagkins_are_refused(tmp_path: Path, script: str) -> None:
+    """A view or a trigger of a few bytes can stand for endless work."""
+    path = tmp_path / "new.sqlite"
+    Database(path, write=True, create=True).close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA legacy_alter_table = ON")
+        connection.executescript(script)
+    for write in (True, False):
+        with pytest.raises(StorageError, match="has other tables than tagkin makes"):
+            Database(path, write=write)
+
+
+def test_a_trigger_of_a_former_version_that_is_not_tagkins_is_not_run(former: Former) -> None:
+    with contextlib.closing(sqlite3.connect(former.path)) as connection:
+        connection.execute('CREATE TRIGGER "runs, x" AFTER INSERT ON runs BEGIN SELECT 1; END')
+    before = content_of(former.path)
+    with pytest.raises(StorageError, match="a trigger that tagkin did not make: 'runs, x'"):
+        Database(former.path, write=True)
+    assert content_of(former.path) == before
 
 
 def test_counts_of_a_former_version_are_of_spellings(former: Former) -> None:
@@ -273,6 +311,7 @@ def test_killed_at_any_moment_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, rewrite))
+    monkeypatch.setattr(database, "check_schema", lambda *_: None)
     home = tmp_path / "home"
     home.mkdir()
     whole = unpack(home).path
@@ -328,6 +367,7 @@ def test_a_full_disk_leaves_the_catalogue(
     import resource
 
     monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, rewrite))
+    monkeypatch.setattr(database, "check_schema", lambda *_: None)
     path = unpack(tmp_path).path
     fill(path, 20_000)
     before = content_of(path)

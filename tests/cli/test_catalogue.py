@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import re
 import shutil
 from importlib.util import find_spec
@@ -356,6 +357,8 @@ def test_decisions_travel(on, run, catalogue, tmp_path, world):
     assert status["n_accepted"] == len(did["decisions"])
     assert "Imported nothing: " in run("import", "kept.jsonl", "--catalogue", fresh).stderr
     assert run("import", "nowhere.jsonl", "--catalogue", fresh).exit_code == 1
+    if os.path.exists("/dev/zero"):
+        assert "is not a file" in run("import", "/dev/zero", "--catalogue", fresh).stderr
 
 
 def test_a_second_writer_is_told_who_is_first(run, catalogue):

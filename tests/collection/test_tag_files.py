@@ -1,11 +1,13 @@
 """Files of tags: every form that is read, what is refused and where, and nothing lost."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from tagkin.collection import TagTable, read_tags
+from tagkin.collection.tag_files import find_tag_file
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.labels import Vocabulary
 from tests.collection.tag_file_writer import write_tag_file
@@ -114,6 +116,11 @@ def test_line_separators_inside_json_texts_are_kept(file):
         (".jsonl", '{"file_name": "a", "tags": {}}', "tags is {}; expected a list of texts"),
         (".jsonl", '{"file_name": "a", "tags": ["b", 1]}', r"line 1: tags is \['b', 1\]; expected"),
         (".jsonl", '{"file_name": "a"}', "no column of tags; found file_n"),
+        (
+            ".jsonl",
+            '{"file_name": "a", "tags": [' + "[]," * 400_000 + "[]]}",
+            "line 1: it has more",
+        ),
         (".xlsx", b"", "the suffix of a tag file must be .csv or .jsonl"),
     ],
 )
@@ -130,6 +137,33 @@ def test_a_file_that_cannot_be_opened(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(StorageError, match="Is a directory"):
         read_tags(tmp_path / "folder.csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_file_of_holes_takes_no_memory(suffix, tmp_path):
+    path = tmp_path / f"tags{suffix}"
+    with path.open("wb") as file:
+        file.truncate(900_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match="more than 134,217,728 bytes"):
+            read_tags(path)
+        assert tracemalloc.get_traced_memory()[1] < 300_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_nobody_named_is_none_behind_a_link(tmp_path):
+    inside, outside = tmp_path / "photos", tmp_path / "passwd"
+    inside.mkdir()
+    outside.write_text("root:x:0:0\n")
+    (inside / "metadata.csv").symlink_to(outside)
+    assert find_tag_file(inside) is None
+    (inside / "other.jsonl").write_text("{}")
+    (inside / "metadata.jsonl").symlink_to("other.jsonl")
+    assert find_tag_file(inside) == inside / "metadata.jsonl"
+    (tmp_path / "link").symlink_to(inside)
+    assert find_tag_file(tmp_path / "link") == tmp_path / "link" / "metadata.jsonl"
 
 
 # --- there and back ---

@@ -17,6 +17,7 @@ import pytest
 
 from tagkin.errors import ServerError, TagkinError
 from tagkin.immich import Connection, ImmichServer, http, server
+from tagkin.immich.client import Client
 
 from .conftest import path_of
 from .hostile import HostileServer, drip, head
@@ -462,6 +463,35 @@ def test_half_a_surrogate_in_a_name_and_a_tag(photos, immich, open_collection):
         names = catalogue.database.column("SELECT name FROM tags")
         assert "half \ufffd tag" in names
         assert path_of(catalogue, photos[1])
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b'["x\xed\xa0\x80"]', ["x\ufffd\ufffd\ufffd"]),  # half a surrogate, not escaped
+        (b'["x\xff"]', ["x\ufffd"]),
+        (b'["\\ud83d\\ude00", "\\ud83d"]', ["\U0001f600", "\ufffd"]),
+        (b"", None),
+    ],
+)
+def test_no_text_of_an_answer_has_half_a_surrogate(data, value):
+    assert Client(Connection("http://localhost", KEY))._parse(data) == value
+
+
+def test_json_in_another_encoding_is_a_sentence():
+    client = Client(Connection("http://localhost", KEY))
+    with pytest.raises(ServerError, match="does not answer as Immich does"):
+        client._parse('["x\ud800"]'.encode("utf-16", "surrogatepass"))
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "403 Forbidden", "302 Found"])
+def test_the_key_is_in_no_message(tmp_path, status):
+    body = f'{{"message": "Invalid header x-api-key: {KEY}"}}'.encode()
+    lines = (f"location: http://elsewhere/?key={KEY}", f"content-length: {len(body)}")
+    with HostileServer(lambda: [head(*lines, status=status) + body]) as hostile:
+        error, _ = check(hostile.address, tmp_path)
+    assert "…" in error
+    assert KEY not in error
 
 
 @pytest.mark.parametrize("tag", ["a||b", "|a", "a|", "a/b||c"])

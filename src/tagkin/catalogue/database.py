@@ -17,7 +17,13 @@ from typing import Any, Self, TypedDict, cast
 
 from tagkin import sqlite
 from tagkin.catalogue.columns import REBUILD, damage_error, find_damage, read_json, sql_text
-from tagkin.catalogue.migrations import MIGRATIONS, migrate, read_pending, record_migrations
+from tagkin.catalogue.migrations import (
+    MIGRATIONS,
+    check_schema,
+    migrate,
+    read_pending,
+    record_migrations,
+)
 from tagkin.catalogue.schema import SCHEMA
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import InvalidInput, StorageError, TagkinError
@@ -330,6 +336,7 @@ class Database:
                 record_migrations(connection, MIGRATIONS)
         elif read_pending(connection, self.path):
             self._migrate(connection)
+        check_schema(connection, self.path)
         if not self.is_writer:
             connection.execute("PRAGMA query_only = ON")
 

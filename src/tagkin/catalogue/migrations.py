@@ -25,6 +25,7 @@ from tagkin.filesystem import replace_file
 __all__ = [
     "MIGRATIONS",
     "SCHEMA_DIGEST",
+    "check_schema",
     "digest_schema",
     "former_copy",
     "migrate",
@@ -36,6 +37,7 @@ __all__ = [
 Migration = Callable[[sqlite3.Connection], None]
 _UNNAMED, _NAMED = 6, 7  # the file's version before migrations were recorded, and ever since
 _N_NAMED = 5  # migrations in a message
+_WORD = re.compile(r"'(?:[^']|'')*'|--.*|\w+|[^\w\s\"]")  # of SQL: texts, comments, names, signs
 
 
 def name_migrations(connection: sqlite3.Connection) -> None:
@@ -71,6 +73,8 @@ def compare_spellings(connection: sqlite3.Connection) -> None:
     )
     triggers = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
     for name, script in connection.execute(triggers).fetchall():
+        if not re.match(rf"CREATE TRIGGER {name}\b", script) or not name.isidentifier():
+            raise StorageError(f"The catalogue has a trigger that tagkin did not make: {name!r}.")
         connection.execute(f"DROP TRIGGER {name}")
         connection.execute(" ".join(script.split()).replace(exact, folded))
     connection.execute(f"UPDATE contents SET n_tags = ({folded})")
@@ -78,7 +82,7 @@ def compare_spellings(connection: sqlite3.Connection) -> None:
 
 MIGRATIONS: tuple[Migration, ...] = (name_migrations, add_places, compare_spellings)
 """All migrations, in order."""
-SCHEMA_DIGEST = "cd2d4636e6e9ec53"
+SCHEMA_DIGEST = "888d35891d2a8cfd"
 """`digest_schema` of the tables after the last migration."""
 
 
@@ -90,9 +94,13 @@ def read_facts_again(connection: sqlite3.Connection) -> None:
 def digest_schema(connection: sqlite3.Connection) -> str:
     """Return a digest of all tables, indexes and triggers, without their layout and comments."""
     scripts = connection.execute(
-        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'"
+        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL "
+        "AND NOT (type = 'table' AND name GLOB 'sqlite_*')"  # SQLite's own
     )
-    words = [re.findall(r"\w+|[^\w\s\"]", re.sub("--.*", "", script)) for (script,) in scripts]
+    words = [
+        [word for word in _WORD.findall(script) if not word.startswith("--")]
+        for (script,) in scripts
+    ]
     return hashlib.sha256(json.dumps(sorted(words)).encode()).hexdigest()[:16]
 
 
@@ -118,6 +126,15 @@ def read_pending(connection: sqlite3.Connection, path: Path) -> list[Migration]:
     if unknown or version > _NAMED:
         raise StorageError(_describe_newer(path, sorted(unknown)))
     return [migration for migration in MIGRATIONS if migration.__name__ not in applied]
+
+
+def check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Reject tables that are not tagkin's: a view or a trigger can stand for endless work."""
+    if digest_schema(connection) != SCHEMA_DIGEST:
+        raise StorageError(
+            f"The catalogue {path} has other tables than tagkin makes: another program changed "
+            "them. Put the file aside, and scan again."
+        )
 
 
 def _describe_newer(path: Path, unknown: Sequence[str]) -> str:

@@ -32,6 +32,8 @@ __all__ = ["explain_found", "find_tag_file", "guarded_cell", "locate_tag_file", 
 
 _METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
 _EMBEDDED = (" read only keywords with ", Parameter("tags", "embedded"), ".")
+_MAX_BYTES = 1 << 27  # of a tag file: a million images have less
+_MAX_LINE = 1 << 20  # characters of an image in JSON
 _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
 _CATALOGUES = (".db", ".lrcat", ".sqlite")  # of other programs
@@ -57,8 +59,13 @@ def locate_tag_file(path: Path) -> Path:
 
 def find_tag_file(folder: Path) -> Path | None:
     """Return the ``metadata.jsonl`` or ``metadata.csv`` in a folder, if there is one."""
-    paths = [folder / name for name in _METADATA]
-    files = [path for path in paths if os.path.isfile(path)]  # False also if not permitted
+    paths, inside = [folder / name for name in _METADATA], Path(os.path.realpath(folder))
+    files = [
+        path
+        for path in paths
+        # nobody named what a link leads to
+        if os.path.isfile(path) and Path(os.path.realpath(path)).is_relative_to(inside)
+    ]
     if len(files) > 1:
         found = f"Found several tag files: {', '.join(map(str, files))}. Name the one to use, or"
         raise InvalidInput(found, *_EMBEDDED)
@@ -137,9 +144,12 @@ def _line_error(path: Path, line: int, problem: str) -> InvalidInput:
 
 def _read_text(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if len(data) > _MAX_BYTES:
+        raise InvalidInput(f"{path} has more than {_MAX_BYTES:,} bytes.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -194,6 +204,8 @@ def _json_rows(text: str, path: Path) -> Iterator[_Row]:
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue
+        if len(content) > _MAX_LINE:
+            raise _line_error(path, line, f"it has more than {_MAX_LINE:,} characters.")
         try:
             cells = json.loads(content)
         except (ValueError, RecursionError) as error:

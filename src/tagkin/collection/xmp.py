@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 MAX_BYTES = 8 << 20  # of a packet or a sidecar; usually far less
+_MAX_ATTRIBUTES = 5_000  # of an element; sorting them takes long, and Lightroom has hundreds
 _MAX_MARKUP = 200_000  # elements and attributes; 10,000 keywords in every field need 60,000
 _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields before parsing
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -163,8 +164,8 @@ def parse(text: str) -> Element:
     """Parse XML and return its root element.
 
     Document types are rejected: XMP does not use them, and their entities can exhaust memory or
-    name other files. Elements deeper than 256 levels, and more than 200,000 elements and
-    attributes, are rejected as well. All of these raise `NotXml`.
+    name other files. Elements deeper than 256 levels, more than 5,000 attributes of an element, and
+    more than 200,000 elements and attributes are rejected as well. All of these raise `NotXml`.
     """
     if _DOCUMENT_TYPE.match(text):
         fault = "declares entities" if "<!ENTITY" in text else "has a document type"
@@ -179,11 +180,16 @@ def parse(text: str) -> Element:
         strip_cdata=False,
     )
     try:
-        return etree.fromstring(text.encode("utf-8"), parser)
+        root = etree.fromstring(text.encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:
         raise NotXml(one_line(f"{error.msg}")) from error
     except UnicodeEncodeError as error:
         raise NotXml(f"{error.object[error.start]!r} is not a character") from error
+    if any(len(element.attrib) > _MAX_ATTRIBUTES for element in root.iter(etree.Element)):
+        raise _Refused(
+            f"has an element with more than {_MAX_ATTRIBUTES:,} attributes and was not read"
+        )
+    return root
 
 
 # --- reading -----------------------------------------------------------------------------

@@ -134,7 +134,7 @@ class Client:
     """The HTTP interface of a server. All requests that tagkin makes may be repeated."""
 
     def __init__(self, connection: Connection):
-        self.address = connection.address
+        self.address, self._key = connection.address, connection.key
         headers = {
             "x-api-key": connection.key,
             "accept": "application/json, image/*",
@@ -181,21 +181,28 @@ class Client:
             )
         if answer.status == 403:
             raise ServerError(
-                f"{self.address} refuses the key: {_message(answer)}. Add the permission in "
+                f"{self.address} refuses the key: {self._message(answer)}. Add the permission in "
                 "Immich's account settings, under API keys."
             )
         if 300 <= answer.status < 400:
-            elsewhere = one_line(answer.headers.get("location", ""))
+            elsewhere = one_line(answer.headers.get("location", "").replace(self._key, "…"))
             raise ServerError(
                 f"{self.address} sends requests elsewhere ({elsewhere}), which tagkin does not "
                 "follow. Connect to the address where Immich itself answers."
             )
-        raise UnusableAnswer(f"{self.address} answers {answer.status}: {_message(answer)}.")
+        raise UnusableAnswer(f"{self.address} answers {answer.status}: {self._message(answer)}.")
+
+    def _message(self, answer: Answer) -> str:
+        """Return the server's own message without the key, which it may repeat."""
+        return _message(answer).replace(self._key, "…")
 
     def _parse(self, data: bytes | None) -> Json:
         try:
-            value = None if data is None else json.loads(data or b"null")
-            if re.search(rb"\\u[dD][89a-fA-F]", data or b""):
+            if data is None:
+                return None
+            text = data.decode(errors="replace") or "null"
+            value = json.loads(text)
+            if re.search(r"\\u[dD][89a-fA-F]", text):
                 text = json.dumps(value, ensure_ascii=False)
                 value = None  # two of it may not fit into the memory
                 value = json.loads(_SURROGATE.sub("\ufffd", text))

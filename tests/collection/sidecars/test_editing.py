@@ -239,6 +239,9 @@ def test_forms(xml, kind):
     assert after.count(b"<!-- c -->") == before.count(b"<!-- c -->")
 
 
+MANY_ATTRIBUTES = packet("<dc:x " + " ".join(f'dc:a{i}="x"' for i in range(6_000)) + "/>")
+
+
 @pytest.mark.parametrize(
     ("xml", "reason"),
     [
@@ -252,6 +255,7 @@ def test_forms(xml, kind):
         ("<!-- a -->" + subjects("dog"), "begins with a comment, so no program reads it"),
         ("\n<?php ?>" + subjects("dog"), "begins with a comment, so no program reads it"),
         ("<!DOCTYPE x>" + subjects("dog"), "has a document type and was not read"),
+        (MANY_ATTRIBUTES, "more than 5,000 attributes and was not read"),
         ("<!-- --><!DOCTYPE x [<!ENTITY a 'b'>]>" + subjects("&a;"), "declares entities"),
         ("<a>" * 3000 + "</a>" * 3000, "depth"),
         ('<?xml version="1.0" encoding="x-other"?><a/>', "encoding x-other"),

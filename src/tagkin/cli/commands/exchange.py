@@ -18,7 +18,7 @@ from tagkin.cli.output import (
     write_file,
 )
 from tagkin.cli.registry import command
-from tagkin.errors import StorageError
+from tagkin.errors import InvalidInput, StorageError
 from tagkin.wording import count
 
 File = Annotated[Path, options.argument("FILE")]
@@ -86,6 +86,8 @@ def import_decisions(
 def _read_lines(file: Path) -> list[str]:
     if str(file) == "-":
         return sys.stdin.read().split("\n")
+    if file.is_char_device() or file.is_block_device():  # it may have no end
+        raise InvalidInput(f"{relative(file)} is not a file.")
     try:
         return file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
