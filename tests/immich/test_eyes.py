@@ -153,3 +153,19 @@ def test_the_commands_learn_with_it(service, immich, photographs, tmp_path, monk
     assert not file.exists()
     with pytest.raises(TagkinError):
         get_backbone("immich")
+
+
+def test_no_photograph_goes_to_other_eyes_than_those_that_the_model_learned_with(
+    service, eyes, photographs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{path.name},{path.name.split('-')[0]}\n" for path in photographs[::2])
+    (tmp_path / "photos" / "metadata.csv").write_text(f"file_name,tags\n{rows}")
+    learn = ("train", "photos", "--backbone", "immich", "--min-count", "2")
+    assert call(tmp_path / "cache", *learn).exit_code == 0
+    store_eyes(choose_eyes(f"{service.address}#nllb-clip-base-siglip__v1"))
+    service.n_images = 0
+    result = call(tmp_path / "cache", "suggest", "photos")
+    assert result.exit_code == 1
+    assert "was learned with another version" in result.stderr
+    assert service.n_images == 0
