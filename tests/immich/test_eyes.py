@@ -170,6 +170,8 @@ def test_the_commands_learn_with_it(service, immich, photographs, tmp_path, monk
     result = call(cache, "connect", "immich", immich.address, "--eyes", service.address, "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["model"] == MODEL
+    result = call(cache, "connect", "immich", immich.address, "--eyes", service.address)
+    assert "tagkin train immich --backbone immich" in result.stderr
     file = default_data_folder() / "eyes.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     rows = "".join(f"{path.name},{path.name.split('-')[0]}\n" for path in photographs[::2])
