@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import sys
 from pathlib import Path
@@ -36,15 +35,15 @@ def install_command(part: str, *, again: bool = False) -> str:
     packages = _PACKAGES[part]
     if is_bundle():
         return "install tagkin again" if again else "install tagkin with pipx or uv instead"
-    folders = [parent.name for parent in Path(sys.prefix).parents]
-    if any(map(_CACHE_OF_UV.fullmatch, folders)):  # uvx throws its environments away
+    prefix = Path(sys.prefix)
+    if any(map(_CACHE_OF_UV.fullmatch, prefix.parts)):  # uvx throws its environments away
         added = " ".join(f"--with {package}" for package in packages.split())
         return f"uvx {'--reinstall ' if again else ''}{added} --from WHEEL tagkin"
-    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
-        if folders[0] != "venvs":  # of pipx run, which throws them away, too
+    if (prefix / "pipx_metadata.json").exists():
+        if prefix.parent.name != "venvs":  # of pipx run, which throws them away, too
             return "pipx run --no-cache" if again else "install tagkin with pipx first"
         return f"pipx inject {'--force ' if again else ''}tagkin {packages}"
     if importlib.util.find_spec("pip") is None:  # uv makes such environments
         option = "--reinstall " if again else ""
-        return f"uv pip install {option}--python {sys.prefix} {packages}"
+        return f"uv pip install {option}--python {prefix} {packages}"
     return f"pip install {'--force-reinstall ' if again else ''}{packages}"
