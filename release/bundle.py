@@ -46,10 +46,15 @@ def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> None:
     subprocess.run([str(word) for word in command], check=True, cwd=cwd, env=environment)  # noqa: S603
 
 
+def python_of(folder: Path) -> Path:
+    """Return the Python of a virtual environment."""
+    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
 def environment(folder: Path, *packages: str | Path) -> Path:
     """Make a new virtual environment with packages, and return its Python."""
     venv.create(folder, clear=True, with_pip=True)
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    python = python_of(folder)
     run(python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *packages)
     return python
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from release.__main__ import changes, check_sums
+from release.__main__ import changes, check_sums, with_addresses
 from release.bundle import PARTS, ROOT, build_downloads, debian_package, forget_origin
 from tagkin.version import __version__
 
@@ -161,6 +161,14 @@ def test_the_release_has_the_entry_of_its_version():
     assert entry.count("\n## ") == 0
     with pytest.raises(SystemExit, match=r"no entry for 99\.0"):
         changes("99.0")
+
+
+def test_links_of_the_entry_lead_somewhere():
+    pytest.importorskip("hatchling")
+    text = with_addresses(changes(__version__), "https://example.org/tagkin", Path(sys.executable))
+    targets = re.findall(r"\]\((.+?)\)", text)
+    assert "https://example.org/tagkin/blob/main/docs/moments.md" in targets
+    assert [target for target in targets if not target.startswith("https://")] == []
 
 
 def test_checksums_are_those_that_sha256sum_reads(tmp_path):
