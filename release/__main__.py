@@ -18,7 +18,15 @@ import sys
 import tarfile
 from pathlib import Path
 
-from release.bundle import BUILD, DIST, ROOT, build_bundle, build_downloads, build_packages
+from release.bundle import (
+    BUILD,
+    DIST,
+    ROOT,
+    build_bundle,
+    build_downloads,
+    build_packages,
+    python_of,
+)
 
 
 def changes(version: str) -> str:
@@ -28,6 +36,14 @@ def changes(version: str) -> str:
     if found is None:
         raise SystemExit(f"CHANGELOG.md has no entry for {version}.")
     return found[0].strip() + "\n"
+
+
+def with_addresses(text: str, address: str, python: Path) -> str:
+    """Return a text whose links have whole addresses; `python` has hatchling."""
+    code = "import hatch_build, sys; sys.stdout.write(hatch_build.with_addresses(*sys.argv[1:]))"
+    command = [str(python), "-X", "utf8", "-c", code, text, address]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, encoding="utf-8")  # noqa: S603
+    return done.stdout
 
 
 def export(folder: Path) -> None:
@@ -61,7 +77,9 @@ def main(address: str) -> None:
         if not filecmp.cmp(path, BUILD / "twice" / path.name, shallow=False):
             raise SystemExit(f"{path.name} is different when it is built again.")
     build_downloads(build_bundle(wheel), DIST)
-    (DIST / "CHANGES.md").write_text(changes(wheel.name.split("-")[1]), encoding="utf-8")
+    text = changes(wheel.name.split("-")[1])
+    text = with_addresses(text, address, python_of(BUILD / "packages"))
+    (DIST / "CHANGES.md").write_text(text, encoding="utf-8")
     (DIST / "SHA256SUMS").write_text(check_sums(DIST), encoding="utf-8")
     print((DIST / "SHA256SUMS").read_text(encoding="utf-8"), end="")
 

@@ -46,10 +46,15 @@ def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> None:
     subprocess.run([str(word) for word in command], check=True, cwd=cwd, env=environment)  # noqa: S603
 
 
+def python_of(folder: Path) -> Path:
+    """Return the Python of a virtual environment."""
+    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
 def environment(folder: Path, *packages: str | Path) -> Path:
     """Make a new virtual environment with packages, and return its Python."""
     venv.create(folder, clear=True, with_pip=True)
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    python = python_of(folder)
     run(python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *packages)
     return python
 
@@ -64,13 +69,28 @@ def build_packages(source: Path, target: Path, address: str = "") -> Path:
     return wheel
 
 
+def forget_origin(environment: Path) -> None:
+    """Remove the note of pip which says where tagkin's wheel was on this machine."""
+    for note in environment.rglob("tagkin-*.dist-info/direct_url.json"):
+        note.unlink()
+
+
 def build_bundle(wheel: Path) -> Path:
     """Build the folder of the bundle from a wheel, and return it."""
     python = environment(BUILD / "environment", wheel, PYINSTALLER)
+    forget_origin(BUILD / "environment")
     folders = ("--distpath", BUILD, "--workpath", BUILD / "work")
     shutil.rmtree(BUILD / "work", ignore_errors=True)
     run(python, "-m", "PyInstaller", "--noconfirm", *folders, PARTS / "tagkin.spec")
     return BUILD / ("tagkin.app" if sys.platform == "darwin" else "tagkin")
+
+
+def set_modes(root: Path) -> None:
+    """Let everybody read a folder and what is in it, whatever the umask of the builder is."""
+    for path in (root, *root.rglob("*")):
+        if not path.is_symlink():
+            is_open = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if is_open else 0o644)
 
 
 def debian_package(bundle: Path, version: str, target: Path) -> Path:
@@ -96,9 +116,7 @@ def debian_package(bundle: Path, version: str, target: Path) -> Path:
     (root / "DEBIAN/control").write_text(
         _CONTROL.format(version=version, architecture=architecture, size=size, libc=libc)
     )
-    for path in root.rglob("*"):
-        if not path.is_symlink():
-            path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
+    set_modes(root)
     package = target / f"tagkin_{version}_{architecture}.deb"
     run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", root, package)
     return package
@@ -116,6 +134,7 @@ def build_downloads(bundle: Path, target: Path) -> None:
         shutil.copy(PARTS / "Add to the Start menu.cmd", bundle)
         shutil.make_archive(str(name), "zip", bundle.parent, bundle.name)
     else:
+        set_modes(bundle)
         shutil.make_archive(str(name), "gztar", bundle.parent, bundle.name)
         if shutil.which("dpkg-deb"):
             debian_package(bundle, version, target)

@@ -7,6 +7,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,29 @@ def test_a_folder_that_may_not_be_written_to(mode, run, world, open_folder, monk
         result = run("scan", "photos", "--catalogue", "closed/own.sqlite")
         fails(result, "closed/own.sqlite")
         fails(run("export", "closed/own.jsonl"), "permission denied in closed")
+
+
+@pytest.mark.parametrize("mode", [0o555, 0])
+@pytest.mark.parametrize("place", ["closed", "closed/catalogues"])
+def test_no_page_is_served_without_a_place_for_catalogues(
+    mode, place, run, world, open_folder, monkeypatch
+):
+    shutil.copytree(world.photos, open_folder / "photos")
+    (open_folder / "closed").mkdir()
+    (open_folder / "password").write_text("correct horse battery")
+    monkeypatch.chdir(open_folder)
+    monkeypatch.setenv("XDG_PICTURES_DIR", str(open_folder / "photos"))
+    shared = ("--host", "127.0.0.1", "--password-file", "password")
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # where nothing can be served
+        port = taken.getsockname()[1]
+        words = ("review", "--no-browser", "--port", port)
+        fails(run(*words, "photos"), "port")  # which imports what only root may read
+        monkeypatch.setenv("TAGKIN_CATALOGUES", str(open_folder / place))
+        (open_folder / "closed").chmod(mode)
+        for more in ((), ("photos",), shared):
+            with without_privileges():
+                result = run(*words, *more)
+            fails(result, "closed cannot be written by user", "TAGKIN_CATALOGUES")
 
 
 def test_bad_photographs_are_named_and_the_run_goes_on(run, world, open_folder, monkeypatch):

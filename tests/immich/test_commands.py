@@ -121,6 +121,19 @@ def test_from_scan_to_undo(connected, immich, tmp_path):
     assert "Wrote 1 tag" in connected("history", "immich").stdout
 
 
+def test_finding_in_the_collection_of_the_server_or_a_folder_of_it(connected, immich, tmp_path):
+    for name in make_photographs(tmp_path / "photos", 1):
+        immich.upload(name, (tmp_path / "photos" / name).read_bytes())
+    for folder in ("immich", tmp_path / "photos"):  # so no collection is the only one
+        assert connected("scan", folder).exit_code == 0
+    for folder in ("immich", "immich/2024", "immich/2024/05"):
+        result = connected("find", "--folder", folder, "red", "--json")
+        assert result.exit_code == 0, result.stderr
+        (found,) = lines(result.stdout)
+        assert len(found["photographs"]) == len(immich.photos)
+        assert {photo["file"][:15] for photo in found["photographs"]} == {"immich/2024/05/"}
+
+
 def test_a_folder_cannot_name_a_server(run, immich, tmp_path):
     """Whoever gives you a folder cannot make tagkin connect anywhere."""
     folder = tmp_path / "servers" / "immich"

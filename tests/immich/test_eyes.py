@@ -90,12 +90,9 @@ def test_an_address_on_the_internet_needs_encryption():
 
 
 NONSENSE = [b"<html>", b"[" * 100_000, b'{"clip": "[1, 2"}', b'{"clip": []}', b'{"clip": null}']
-NONSENSE += [b'{"clip": [[1, 2], [3, 4]]}', b'{"clip": [1, NaN, 2]}', b'{"clip": "1e999"}', b"{}"]
-NONSENSE += [
-    b'{"clip": ["a", "b"]}',
-    b'{"clip": [1, 1e300]}',
-    b'{"clip": [%s0]}' % (b"0," * 20_000),
-]
+NONSENSE += [b'{"clip": [[1, 2], [3, 4]]}', b'{"clip": "1e999"}', b"{}"]
+NONSENSE += [b'{"clip": ["a", "b"]}', b'{"clip": [%s0]}' % (b"0," * 20_000)]
+NOT_FINITE = [b'{"clip": [1, NaN, 2]}', b'{"clip": "[1, 1e300, 2]"}', b'{"clip": [null, null, 1]}']
 
 
 @pytest.mark.parametrize("data", NONSENSE, ids=lambda data: repr(data)[:20])
@@ -105,6 +102,43 @@ def test_nonsense_is_a_sentence(service, eyes, data):
         choose_eyes(service.address)
     with pytest.raises(ServerError):
         eyes.text_encoder(["red"])
+
+
+@pytest.mark.parametrize("data", NOT_FINITE)
+def test_numbers_that_are_not_finite_are_a_sentence_for_words_and_for_grey(service, eyes, data):
+    service.spoil = lambda answer: (200, data)
+    with pytest.raises(ServerError, match="answers with numbers that are not finite"):
+        choose_eyes(service.address)
+    with pytest.raises(ServerError, match="answers with numbers that are not finite"):
+        eyes.text_encoder(["red"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [*((200, data) for data in NOT_FINITE), (500, b"no"), (400, b"no"), (413, b"no")],
+    ids=repr,
+)
+def test_a_bad_answer_for_one_photograph_is_its_failure(
+    service, eyes, photographs, monkeypatch, answer
+):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0}, raising=False)
+    service.n_images = 0
+    service.spoil = lambda right: answer if service.n_images == 6 else right
+    found = extract(photographs, eyes)
+    assert found.files == [str(file) for i, file in enumerate(photographs) if i != 5]
+    (failure,) = found.failures
+    assert failure.file == str(photographs[5])
+    assert "not finite" in failure.reason
+    assert service.n_images == len(photographs) + (answer[0] != 200)  # and a grey square
+
+
+@pytest.mark.parametrize("status", [500, 404])
+def test_a_service_that_fails_at_grey_too_ends_the_run_at_once(service, eyes, photographs, status):
+    service.spoil = lambda answer: (status, b"no")
+    service.n_images = 0
+    with pytest.raises(ServerError, match=f"answers {status} for the model"):
+        eyes(np.zeros((1, 448, 448, 3), dtype=np.uint8))
+    assert service.n_images == 2
 
 
 def test_a_vector_of_another_length_is_refused(service, eyes, photographs):
@@ -136,6 +170,8 @@ def test_the_commands_learn_with_it(service, immich, photographs, tmp_path, monk
     result = call(cache, "connect", "immich", immich.address, "--eyes", service.address, "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["model"] == MODEL
+    result = call(cache, "connect", "immich", immich.address, "--eyes", service.address)
+    assert "tagkin train immich --backbone immich" in result.stderr
     file = default_data_folder() / "eyes.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     rows = "".join(f"{path.name},{path.name.split('-')[0]}\n" for path in photographs[::2])
@@ -153,3 +189,19 @@ def test_the_commands_learn_with_it(service, immich, photographs, tmp_path, monk
     assert not file.exists()
     with pytest.raises(TagkinError):
         get_backbone("immich")
+
+
+def test_no_photograph_goes_to_other_eyes_than_those_that_the_model_learned_with(
+    service, eyes, photographs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{path.name},{path.name.split('-')[0]}\n" for path in photographs[::2])
+    (tmp_path / "photos" / "metadata.csv").write_text(f"file_name,tags\n{rows}")
+    learn = ("train", "photos", "--backbone", "immich", "--min-count", "2")
+    assert call(tmp_path / "cache", *learn).exit_code == 0
+    store_eyes(choose_eyes(f"{service.address}#nllb-clip-base-siglip__v1"))
+    service.n_images = 0
+    result = call(tmp_path / "cache", "suggest", "photos")
+    assert result.exit_code == 1
+    assert "was learned with another version" in result.stderr
+    assert service.n_images == 0

@@ -158,6 +158,7 @@ def test_a_scan_that_breaks_off_is_continued(immich, open_collection):
         ("http://192.168.1.5:2283", "http://192.168.1.5:2283"),
         ("http://localhost:2283/api", "http://localhost:2283"),
         ("http://nas.local", "http://nas.local"),
+        ("http://nas.home:2283", "http://nas.home:2283"),
         ("http://[fd00::5]:2283", "http://[fd00::5]:2283"),
         ("http://127.1:2283", "http://127.1:2283"),
         ("https://b\u00fccher.example", "https://xn--bcher-kva.example"),
@@ -177,7 +178,8 @@ def test_addresses(typed, expected):
         ("https://example.org:port", "not the address"),
         ("https://ada:secret@example.org", "neither a name and password"),
         ("https://example.org/?key=secret", "neither a name and password"),
-        ("http://immich.example.org", "unencrypted"),
+        ("http://immich.example.org", "could send the key unencrypted"),
+        ("http://home.example.org", "unencrypted"),
         ("http://93.184.216.34:2283", "unencrypted"),
         ("http://134744072", "unencrypted"),  # 8.8.8.8
         ("http://0x08080808", "unencrypted"),

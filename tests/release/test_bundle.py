@@ -9,14 +9,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from release.__main__ import changes, check_sums
-from release.bundle import PARTS, ROOT, debian_package
+from release.__main__ import changes, check_sums, with_addresses
+from release.bundle import PARTS, ROOT, build_downloads, debian_package, forget_origin
 from tagkin.version import __version__
 
 NOTE = """
@@ -87,14 +88,21 @@ def test_the_spec_is_python_and_finds_its_files():
     assert len(re.findall(circle[1], icon)) == icon.count("<circle") == 3
 
 
-@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed")
-def test_a_debian_package_is_the_same_each_time(tmp_path, monkeypatch):
-    bundle = tmp_path / "bundle"
+def make_bundle(folder: Path) -> Path:
+    """Make a folder like that of a bundle, which only its user may read."""
+    bundle = folder / "tagkin"
     static = bundle / "_internal/tagkin/server/static"
     static.mkdir(parents=True)
     (static / "icon.svg").write_text("<svg/>")
     (bundle / "tagkin").write_text("#!/bin/sh\n")
-    (bundle / "tagkin").chmod(0o700)
+    for path in (bundle, *bundle.rglob("*")):
+        path.chmod(0o700 if path.is_dir() or path.name == "tagkin" else 0o600)
+    return bundle
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed")
+def test_a_debian_package_is_the_same_each_time(tmp_path, monkeypatch):
+    bundle = make_bundle(tmp_path)
     monkeypatch.setattr("release.bundle.BUILD", tmp_path)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     package = debian_package(bundle, "1.2.3", tmp_path)
@@ -105,6 +113,7 @@ def test_a_debian_package_is_the_same_each_time(tmp_path, monkeypatch):
         ["dpkg-deb", "--contents", package], stdout=subprocess.PIPE, text=True, check=True
     ).stdout
     for line in (
+        r"drwxr-xr-x root/root .* \./",
         r"-rwxr-xr-x root/root .* \./usr/lib/tagkin/tagkin",
         r"lrwxrwxrwx root/root .* \./usr/bin/tagkin -> \.\./lib/tagkin/tagkin",
         r"-rw-r--r-- root/root .* \./usr/share/applications/tagkin\.desktop",
@@ -114,12 +123,52 @@ def test_a_debian_package_is_the_same_each_time(tmp_path, monkeypatch):
     assert ".py" not in listed
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems get a zip")
+def test_everybody_may_read_the_downloads_whatever_the_umask(tmp_path, monkeypatch):
+    monkeypatch.setattr("release.bundle.BUILD", tmp_path)
+    bundle, target = make_bundle(tmp_path), tmp_path / "dist"
+    target.mkdir()
+    before = os.umask(0o077)
+    try:
+        build_downloads(bundle, target)
+    finally:
+        os.umask(before)
+    (archive,) = target.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        modes = {member.name: member.mode for member in packed}
+    assert modes.pop("tagkin/_internal/tagkin/server/static/icon.svg") == 0o644
+    assert set(modes.values()) == {0o755}
+    for package in target.glob("*.deb"):
+        listed = subprocess.run(
+            ["dpkg-deb", "--contents", package], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
+        kinds = {line[:10] for line in listed.splitlines()}
+        assert kinds == {"drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--", "lrwxrwxrwx"}
+
+
+def test_the_bundle_does_not_say_where_it_was_built(tmp_path):
+    note = tmp_path / "lib/site-packages/tagkin-1.2.3.dist-info/direct_url.json"
+    note.parent.mkdir(parents=True)
+    for file in (note, note.with_name("METADATA")):
+        file.write_text("{}")
+    forget_origin(tmp_path)
+    assert [file.name for file in note.parent.iterdir()] == ["METADATA"]
+
+
 def test_the_release_has_the_entry_of_its_version():
     entry = changes(__version__)
     assert entry.startswith(f"## {__version__}")
     assert entry.count("\n## ") == 0
     with pytest.raises(SystemExit, match=r"no entry for 99\.0"):
         changes("99.0")
+
+
+def test_links_of_the_entry_lead_somewhere():
+    pytest.importorskip("hatchling")
+    text = with_addresses(changes(__version__), "https://example.org/tagkin", Path(sys.executable))
+    targets = re.findall(r"\]\((.+?)\)", text)
+    assert "https://example.org/tagkin/blob/main/docs/moments.md" in targets
+    assert [target for target in targets if not target.startswith("https://")] == []
 
 
 def test_checksums_are_those_that_sha256sum_reads(tmp_path):

@@ -344,6 +344,8 @@ class CollectionModel(CataloguePart):
         `on_stored` is called with suggestions for a block of photographs when they are stored.
         """
         with self._db.run("suggest", options.to_dict(), model=fingerprint) as run:
+            if fingerprint is not None:  # before photographs are read, which eyes may be sent
+                annotator.reader.check_fingerprint(annotator.fingerprint_)
             run.outcome["kept"] = confirm_edits(self._db, annotator)
             is_whole = fingerprint is not None and not self.is_partial
             n_taught = self.teach(annotator) if is_whole else 0

@@ -15,10 +15,11 @@ from pathlib import Path
 from platformdirs import user_data_dir
 
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.filesystem import make_private_folder, write_whole
+from tagkin.filesystem import check_parent, make_private_folder, write_whole
 from tagkin.tag_servers import SERVERS
 
 __all__ = [
+    "check_data_folder",
     "default_data_folder",
     "find_catalogue",
     "find_root",
@@ -43,6 +44,23 @@ def default_data_folder() -> Path:
     except RuntimeError as error:  # a container may run as anybody
         raise StorageError(
             "This user has no home folder to keep catalogues in. Name a folder with "
+            "TAGKIN_CATALOGUES."
+        ) from error
+
+
+def check_data_folder() -> None:
+    """Raise `StorageError` if this user cannot keep catalogues in the data folder."""
+    folder = default_data_folder()
+    try:
+        check_parent(folder / "catalogues")
+    except OSError as error:
+        user, owner = "this user", ""
+        if hasattr(os, "geteuid"):
+            user = f"user {os.geteuid()}"
+            owner = f", and user {os.stat(error.filename).st_uid} owns it"
+        raise StorageError(
+            f"tagkin keeps catalogues in {folder}, but {error.filename} cannot be written by "
+            f"{user} ({error.strerror}{owner}). Give it to {user}, or name another folder with "
             "TAGKIN_CATALOGUES."
         ) from error
 

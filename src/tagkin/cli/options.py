@@ -146,7 +146,10 @@ TagFilter = Annotated[
 FolderFilter = Annotated[
     Path | None,
     typer.Option(
-        "--folder", metavar="DIR", help="Only photographs in this folder and its subfolders."
+        "--folder",
+        metavar="DIR",
+        callback=find_on_server,
+        help="Only photographs in this folder and its subfolders.",
     ),
 ]
 # --- which suggestions are made ---------------------------------------------------------

@@ -61,10 +61,12 @@ def serve_page(
 
     If this person's server runs already, and shows the same, its page is opened instead.
     """
-    from tagkin.catalogue.known_catalogues import default_data_folder
+    from tagkin.catalogue.known_catalogues import check_data_folder, default_data_folder
     from tagkin.server import Access, Desk, OnlyServer, Server
     from tagkin.server.desk import open_review
 
+    if catalogue is None and not serving.opens_on_page:  # otherwise the page says so
+        check_data_folder()
     if serving.is_shared:
         _serve_others(folder, serving, catalogue=catalogue, words=words)
         return

@@ -21,7 +21,7 @@ from tagkin.errors import InvalidInput, ServerError, StorageError
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.text_encoder import TextEncoder, TextSettings
 from tagkin.filesystem import make_private_folder, write_whole
-from tagkin.immich.client import check_address
+from tagkin.immich.client import UnusableAnswer, check_address
 from tagkin.immich.eyes_service import EyesService
 
 __all__ = ["Eyes", "ImmichEyes", "choose_eyes", "store_eyes"]
@@ -49,8 +49,7 @@ def choose_eyes(text: str) -> Eyes:
     """
     place, _, model = text.partition("#")
     service = EyesService(check_address(place), model or _MODEL)
-    grey = np.full((_SIZE, _SIZE, 3), 128, dtype=np.uint8)
-    dimension = len(service.embed_image(_encode(grey)))
+    dimension = len(_see_grey(service))
     if len(service.embed_text("a photo of a dog.")) != dimension:
         raise ServerError(f"{service.model} has other vectors for texts than for photographs.")
     return Eyes(service.address, service.model, dimension)
@@ -106,10 +105,24 @@ class ImmichEyes(Backbone):
         return _Words(self._service, self.dimension)
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        """Return features (n, dimension) of prepared photographs (n, 448, 448, 3)."""
+        """Return features (n, dimension) of prepared photographs (n, 448, 448, 3).
+
+        A row is not finite if the service fails at that photograph, but not at others.
+        """
         check_batch(batch, self, (_SIZE, _SIZE))
-        rows = [self._service.embed_image(_encode(pixels)) for pixels in batch]
-        return np.stack([_check_length(row, self.dimension, self._service) for row in rows])
+        return np.stack([self._see(pixels) for pixels in batch])
+
+    def _see(self, pixels: np.ndarray) -> np.ndarray:
+        """Return the features of a photograph; not finite if the service fails at this one."""
+        try:
+            row = self._service.embed_image(_encode(pixels))
+        except UnusableAnswer as error:
+            try:
+                _see_grey(self._service)
+            except ServerError:
+                raise error from None  # it fails at every picture
+            return np.full(self.dimension, np.nan, dtype=np.float32)
+        return _check_length(row, self.dimension, self._service)
 
 
 class _Words(TextEncoder):
@@ -122,6 +135,12 @@ class _Words(TextEncoder):
 
     def _run(self, text: str) -> np.ndarray:
         return _check_length(self._service.embed_text(text), self._dimension, self._service)
+
+
+def _see_grey(service: EyesService) -> np.ndarray:
+    """Return the vector of a grey square, at which no service fails that works."""
+    grey = np.full((_SIZE, _SIZE, 3), 128, dtype=np.uint8)
+    return service.check_finite(service.embed_image(_encode(grey)))
 
 
 def _check_length(row: np.ndarray, dimension: int, service: EyesService) -> np.ndarray:

@@ -35,7 +35,7 @@ Json: TypeAlias = Any
 
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which JSON can escape
 _FILE = "connection.json"
-_HOME = (".local", ".lan", ".internal", ".home.arpa")  # ends of names in a home network
+_HOME = (".local", ".lan", ".home", ".internal", ".home.arpa")  # ends of names in a home network
 
 
 class Connection(NamedTuple):
@@ -54,7 +54,7 @@ def check_address(text: str) -> str:
     Raises
     ------
     InvalidInput
-        If it is not the address of a server, or if the key would cross the internet unencrypted.
+        If it is not the address of a server, or if the key could cross the internet unencrypted.
     """
     try:
         parts = urlsplit(text.strip())
@@ -73,7 +73,7 @@ def check_address(text: str) -> str:
         )
     if parts.scheme == "http" and not _is_at_home(host):
         raise InvalidInput(
-            f"http://{host} would send the key unencrypted over the internet. Use https://, or the "
+            f"http://{host} could send the key unencrypted over the internet. Use https://, or the "
             "address of the server in your own network."
         )
     place = f"[{host}]" if ":" in host else host

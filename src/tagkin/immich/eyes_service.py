@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Collection
 
 import numpy as np
 
 from tagkin.errors import ServerError
-from tagkin.immich.http import Host, one_line
+from tagkin.immich.client import UnusableAnswer
+from tagkin.immich.http import BUSY, Host, one_line
 from tagkin.version import __version__
 
 __all__ = ["EyesService"]
@@ -29,14 +31,29 @@ class EyesService:
         self._host = Host(address, {"user-agent": f"tagkin/{__version__}"})
 
     def embed_image(self, data: bytes) -> np.ndarray:
-        """Return the vector (d,) of a picture in a file format."""
-        return self._predict("visual", "image", data)
+        """Return the vector (d,) of a picture in a file format; it may not be finite.
+
+        Raises
+        ------
+        UnusableAnswer
+            If the service refuses the picture, or fails at it.
+        """
+        return self._predict("visual", "image", data, BUSY - {500})
 
     def embed_text(self, text: str) -> np.ndarray:
         """Return the vector (d,) of a text."""
-        return self._predict("textual", "text", text.encode(errors="replace"))
+        data = text.encode(errors="replace")
+        return self.check_finite(self._predict("textual", "text", data, BUSY))
 
-    def _predict(self, part: str, field: str, data: bytes) -> np.ndarray:
+    def check_finite(self, row: np.ndarray) -> np.ndarray:
+        """Return a vector of the service; reject one that is not finite."""
+        if not np.isfinite(row).all():
+            raise ServerError(
+                f"{self.address} answers with numbers that are not finite (model {self.model})."
+            )
+        return row
+
+    def _predict(self, part: str, field: str, data: bytes, busy: Collection[int]) -> np.ndarray:
         entries = json.dumps({"clip": {part: {"modelName": self.model}}}).encode()
         boundary = secrets.token_hex(16)
         name = '; filename="image.png"' if field == "image" else ""
@@ -51,10 +68,11 @@ class EyesService:
             )
         )
         kind = f"multipart/form-data; boundary={boundary}"
-        answer = self._host.request("POST", "predict", body, kind)
+        answer = self._host.request("POST", "predict", body, kind, busy)
         if answer.status != 200:
             said = one_line(answer.data[:200].decode(errors="replace"))
-            raise ServerError(
+            error_class = UnusableAnswer if answer.status >= 400 else ServerError
+            raise error_class(
                 f"{self.address} answers {answer.status} for the model {self.model}: {said}"
             )
         try:
@@ -64,7 +82,7 @@ class EyesService:
                 row = np.array(vector, dtype=np.float64).astype(np.float32)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise self._nonsense(type(error).__name__) from error
-        if row.ndim != 1 or not 2 <= len(row) <= _MOST or not np.isfinite(row).all():
+        if row.ndim != 1 or not 2 <= len(row) <= _MOST:
             raise self._nonsense(f"numbers of shape {row.shape}")
         return row
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagkin.catalogue import open_for_scan
+from tagkin.catalogue.known_catalogues import check_data_folder
 from tagkin.errors import InvalidInput, TagkinError
 from tagkin.features import default_cache_folder
 from tagkin.server.session import Review
@@ -21,6 +22,8 @@ def open_review(
 
     The parameters are those of `tagkin.catalogue.open_for_scan`, and `words` as in `Review`.
     """
+    if catalogue is None:
+        check_data_folder()
     opened = open_for_scan(folder, catalogue, command="review")
     watches = not opened.server  # which tells nobody about changes
     review = Review(opened, default_cache_folder(), ahead=True, watches=watches, words=words)

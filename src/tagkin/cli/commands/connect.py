@@ -48,9 +48,9 @@ def connect(
     called immich needs its absolute path then.
 
     With --eyes, the network in Immich's machine learning service can read the photographs of any
-    folder: tagkin train --backbone immich. The service usually has the port 3003, and takes no key.
-    Its model is ViT-B-32__openai, or what follows # in its address. Squares of photographs and your
-    tags go there. Connect again without --eyes to forget it.
+    folder: tagkin train FOLDER --backbone immich. The service usually has the port 3003, and takes
+    no key. Its model is ViT-B-32__openai, or what follows # in its address. Squares of photographs
+    and your tags go there. Connect again without --eyes to forget it.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def connect(
         say("The key and the pictures travel unencrypted in your network: https:// is better.")
     if chosen is not None:
         say(f"{chosen.model} at {chosen.address} can read photographs.")
-        say("To learn with it: ", ("tagkin train --backbone immich", "bold"))
+        say("To learn with it: ", ("tagkin train immich --backbone immich", "bold"))
     say("Next: ", ("tagkin review immich", "bold"))
 
 

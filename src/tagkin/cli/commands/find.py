@@ -58,9 +58,9 @@ def find(
 ) -> None:
     """Find the photographs that WORDS describe.
 
-    Searches the current folder's collection, offline. Any words will do, in sixteen languages; no
-    quotes are needed. Fit shows how well they fit, relative to the best photograph: 0 % is no
-    better than most.
+    Searches the current folder's collection, offline; with the eyes of Immich, the words go there.
+    Any words will do, in sixteen languages; no quotes are needed. Fit shows how well they fit,
+    relative to the best photograph: 0 % is no better than most.
 
     --like PHOTO finds similar photographs: near in the semantic space, so similar in what they
     show, not only in how they look.
