@@ -64,11 +64,14 @@ def test_a_folder_of_which_nothing_is_learned_is_not_one_that_could_be_meant(run
     (tmp_path / "two").mkdir()
     for path in (tmp_path / "one").glob("*.jpg"):
         shutil.copy(path, tmp_path / "two")
-    result = run("suggest", "two")
-    assert result.exit_code == 1
-    assert "two is not a collection yet: tagkin scan two" in result.stderr
-    assert lines(done(run("status", "--json")))[0]["root"] == "one"
+    (tmp_path / "bad.csv").write_text("no tag file")
+    for command in (("suggest", "two"), ("scan", "two", "--tags", "bad.csv")):
+        result = run(*command)
+        assert result.exit_code == 1
+        assert "two is not a collection yet: tagkin scan two" in result.stderr
+        assert lines(done(run("status", "--json")))[0]["root"] == "one"
     done(run("scan", "two"))
+    assert run("scan", "two", "--tags", "bad.csv").exit_code == 1
     assert "catalogues of 2 folders" in run("status").stderr
 
 

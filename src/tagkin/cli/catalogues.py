@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tagkin.cli.output import name_root, note, relative, report_problems, say
-from tagkin.errors import DamagedModel, InvalidInput
+from tagkin.errors import DamagedModel, InvalidInput, MissingExtra
 from tagkin.progress import Progress
 from tagkin.wording import count, edited_text, name_first
 
@@ -48,12 +48,8 @@ def open_collection(
     write: bool = False,
     dry_run: bool = False,
 ) -> Iterator[Catalogue]:
-    """Open the catalogue of a folder; a folder without a catalogue is scanned first.
-
-    A folder of which nothing could be learned is forgotten, so it is not one of two that a later
-    command could mean.
-    """
-    from tagkin.catalogue import forget_catalogue, is_catalogued, open_for_scan
+    """Open the catalogue of a folder; a folder without a catalogue is scanned first."""
+    from tagkin.catalogue import is_catalogued
 
     if folder is None or is_catalogued(folder, catalogue):
         with open_for_command(
@@ -61,15 +57,31 @@ def open_collection(
         ) as opened:
             yield opened
         return
+    with open_or_forget(folder, catalogue, command, dry_run=dry_run) as opened:
+        result = opened.scan(None, None, progress=step)
+        report_problems(result.failures)
+        note_files(result)
+        yield opened
+
+
+@contextmanager
+def open_or_forget(
+    folder: Path | None, catalogue: Path | None, command: str, *, dry_run: bool
+) -> Iterator[Catalogue]:
+    """Open the catalogue of a folder to scan it.
+
+    A new one of which nothing came is forgotten, so it is not one of two that a later command could
+    mean.
+    """
+    from tagkin.catalogue import forget_catalogue, is_catalogued, open_for_scan
+
+    is_new = folder is not None and not dry_run and not is_catalogued(folder, catalogue)
     with open_for_scan(folder, catalogue, command=command, dry_run=dry_run) as opened:
         show_server_paths(opened)
         try:
-            result = opened.scan(None, None, progress=step)
-            report_problems(result.failures)
-            note_files(result)
             yield opened
-        except InvalidInput:
-            if not dry_run:
+        except (InvalidInput, MissingExtra):
+            if is_new:
                 forget_catalogue(opened.root)
                 shown = relative(opened.root)
                 note(f"{shown} is not a collection yet: tagkin scan {shown}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import note_files, note_to_confirm, show_server_paths
+from tagkin.cli.catalogues import note_files, note_to_confirm, open_or_forget
 from tagkin.cli.output import data, progress_bar, relative, report_problems, say, send_json
 from tagkin.cli.registry import command
 from tagkin.cli.tables import facts, photographs_fact
@@ -53,10 +53,10 @@ def scan(
     tagkin scan --dry-run
     tagkin scan ~/Pictures --tags tags.csv --json
     """
-    from tagkin.catalogue import open_for_scan
-
-    with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
-        show_server_paths(opened)
+    with (
+        progress_bar() as step,
+        open_or_forget(folder, catalogue, "scan", dry_run=dry_run) as opened,
+    ):
         result = opened.scan(_tag_file(opened, tags), column, progress=step)
         summary = _document(opened, result, dry_run) if as_json else {}
         rows = [] if as_json else _rows(opened, result)
