@@ -14,20 +14,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
-from PIL.ExifTags import IFD, Base
 
 from benchmarks.process import say
 from tagkin.annotator.suggestions import Kin, TagSuggestion
 from tagkin.catalogue import ACCEPTED, Catalogue, Filters, open_for_scan
 
 N_TAGS, N_SUGGESTED, N_MOST, N_KIN, REPEATS = 1000, 10, 20, 5, 100
-FIRST, EXIF_TIME = datetime(2000, 1, 1), "%Y:%m:%d %H:%M:%S"
 SIDECAR = (
     '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
     'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description '
@@ -43,26 +39,15 @@ def tag_names(rng: np.random.Generator, n: int, n_each: int) -> list[list[str]]:
 
 
 def make_folder(root: Path, n: int) -> None:
-    """Photographs of a few bytes, 500 in a folder; every third has a sidecar.
-
-    A folder is a week; every twentieth photograph begins an event, hours later.
-    """
+    """Photographs of a few bytes, 500 in a folder; every third has a sidecar."""
     rng = np.random.default_rng(0)
-    exif = Image.Exif()
-    exif.get_ifd(IFD.Exif)[Base.DateTimeOriginal] = FIRST.strftime(EXIF_TIME)
-    head, tail = exif.tobytes().split(FIRST.strftime(EXIF_TIME).encode())
-    size = len(head + tail) + 19 + 2
-    head = b"\xff\xd8\xff\xe1" + size.to_bytes(2, "big") + head
     earlier = time.time() - 1000
     names = tag_names(rng, n // 3 + 1, 4)
     for i in range(n):
         folder = f"{root}/{2000 + i // 5000}/{i // 500:04}"
         if i % 500 == 0:
             os.makedirs(folder)
-        event = timedelta(weeks=i // 500, hours=6 * (i % 500 // 20), seconds=30 * (i % 20))
-        taken = (FIRST + event).strftime(EXIF_TIME).encode()
-        data = head + taken + tail + b"%d\xff\xd9" % i
-        replace_file(f"{folder}/IMG_{i:06}.jpg", data, earlier)
+        replace_file(f"{folder}/IMG_{i:06}.jpg", b"\xff\xd8%d\xff\xd9" % i, earlier)
         if i % 3 == 0:
             items = "".join(f"<rdf:li>{name}</rdf:li>" for name in names[i // 3])
             replace_file(f"{folder}/IMG_{i:06}.jpg.xmp", SIDECAR.format(items).encode(), earlier)
