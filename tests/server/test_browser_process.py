@@ -101,6 +101,8 @@ def test_many_photographs(chrome: Any, forked: Start, tmp_path: Path) -> None:
             "/search?untagged=true": "#grid .tile",
         }.items():
             window.open(mode).locator(there).first.wait_for()
+        # none of these files can be decoded, which a long path says
+        page.locator("#fit", has_text="could be read").wait_for()
         first = page.locator("#grid .tile").first.bounding_box()
         # counted once: all may be there between one look and the next
         while (before := page.locator("#grid .tile").count()) < N_SCROLLED:
